@@ -10,11 +10,11 @@ constexpr int kClientGone = 499;
 
 }  // namespace
 
-std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward) noexcept {
+std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward, Deadline patience) noexcept {
   Stream& stream = onward.stream();
   for (;;) {
     // Bytes of the peer that arrived before and were not read cause no new event: no wait reports them.
-    const auto there = session.await_content(stream.fd(), stream.drained());
+    const auto there = session.await_content(stream.fd(), stream.drained(), patience);
     // The wait may have taken the news of both.
     stream.mark_readable();
     if (!there || *there) return there;

@@ -14,7 +14,7 @@ struct RelayedExchange {
 
   // await_piece waits for more content of the request, and has `onward` hear its peer meanwhile. True: reading tells
   // what there is. False: the peer wants no more. Errors: those of Session::await_content and of hear.
-  std::expected<bool, Error> await_piece(OutboundRequest& onward) noexcept;
+  std::expected<bool, Error> await_piece(OutboundRequest& onward, Deadline patience = Deadline::never()) noexcept;
 
   // client_failed tells whether the client has left, or what it sends is wrong.
   bool client_failed() const noexcept { return session.broken_ || session.fault_ != 0; }

@@ -14,21 +14,28 @@
 
 namespace coir::http {
 
-bool AnswerKeeper::keep(Forwarding& forwarding) noexcept {
+bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noexcept {
   Session& session = forwarding.session;
   const std::string_view head = session.head_in_buffers_ ? std::string_view(session.buffers->in + session.begin_,
                                                                             session.head_end_ - session.begin_)
                                                          : session.kept_head_.text();
   const std::string_view target = forwarding.target;
-  void* const memory = take_charged(account::streams, sizeof(WaitingExchange) + head.size() + target.size());
+  void* const memory = take_charged(account::streams, WaitingExchange::bytes(head.size() + target.size(), uploads));
   if (memory == nullptr) return false;
   records_.fetch_add(1, std::memory_order_relaxed);
   WaitingExchange& waiting = *::new (memory) WaitingExchange;
-  char* const text = reinterpret_cast<char*>(&waiting + 1);
+  KeptContent* content = nullptr;
+  if (uploads) {
+    content = ::new (&waiting + 1) KeptContent{.left = session.body_left_,
+                                               .chunks = session.chunks_,
+                                               .waits_since_ns = monotonic_ns() - session.body_waited_ns_};
+  }
+  char* const text = reinterpret_cast<char*>(&waiting + 1) + (uploads ? sizeof(KeptContent) : 0);
   memcpy(text, head.data(), head.size());
   if (!target.empty()) memcpy(text + head.size(), target.data(), target.size());
   waiting.keeper = this;
-  waiting.kept = {{text, head.size()}, session.began_ns_, session.connection_->requests, session.keep_};
+  waiting.kept = {{text, head.size()}, session.began_ns_, session.connection_->requests, session.keep_, content};
+  waiting.late_ns = late.ns();
   waiting.target_bytes = static_cast<std::uint32_t>(target.size());
   if (!suspend(forwarding.exchange, reinterpret_cast<std::uint64_t>(&waiting))) {
     free_record(waiting);
@@ -157,10 +164,7 @@ bool AnswerKeeper::stopped() noexcept {
 
 // look_around has those go on whose time is over.
 bool AnswerKeeper::look_around(std::int64_t now_ns) noexcept {
-  const auto is_late = [now_ns](const Connection& each, bool&) {
-    const WaitingExchange& waiting = waiting_of(each);
-    return waiting.asked_ns + std::chrono::nanoseconds(waiting.rules.first_byte).count() <= now_ns;
-  };
+  const auto is_late = [now_ns](const Connection& each, bool&) { return waiting_of(each).late_ns <= now_ns; };
   Connection* const connection = take(Direction::readable, is_late);
   if (connection == nullptr) return false;
   serve_soon(*connection);

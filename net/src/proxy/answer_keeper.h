@@ -12,9 +12,10 @@ class AnswerKeeper;
 class ForwardKeeper;
 struct Forwarding;
 
-// WaitingExchange is what is kept of an exchange whose request has been sent, while its upstream has not said anything:
-// no fiber and no buffer, but the upstream's connection, and what the answer, the deadline, the access log and one more
-// try need. The request's head, and what is sent instead of its target, lie behind it. Charged to account::streams. Its
+// WaitingExchange is what is kept of an exchange while nothing moves before its answer: its request has been sent, and its
+// upstream is silent, or its client owes content. No fiber and no buffer, but the upstream's connection, and what the
+// answer, the deadline, the access log and one more try need. The request's head, what is sent instead of its target, and
+// where its content is lie behind it. Charged to account::streams. Its
 // owner is its connection's; what the wake touches is guarded by the keeper's lock.
 struct WaitingExchange : RestingWait {
   AnswerKeeper* keeper = nullptr;
@@ -23,6 +24,7 @@ struct WaitingExchange : RestingWait {
   UpstreamGroup* group = nullptr;
   Suspended kept;
   std::int64_t asked_ns = 0;
+  std::int64_t late_ns = 0;                  // when the time is over of what it waits for
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, lowered in the end
   std::uint32_t target_bytes = 0;
   bool tried_again = false;   // it is the second try already
@@ -34,18 +36,22 @@ struct WaitingExchange : RestingWait {
   char made_id[16];
   ForwardRules rules;
 
-  std::size_t bytes() const noexcept { return sizeof *this + kept.head.size() + target_bytes; }
+  static std::size_t bytes(std::size_t text, bool uploads) noexcept {
+    return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + text;
+  }
+  std::size_t bytes() const noexcept { return bytes(kept.head.size() + target_bytes, kept.content != nullptr); }
   std::string_view target() const noexcept { return {kept.head.data() + kept.head.size(), target_bytes}; }
 };
 
-// AnswerKeeper keeps exchanges that wait for their upstreams' answers. A fiber takes one up again when the upstream says
-// something, the deadline passes, the client does anything, or the server stops.
+// AnswerKeeper keeps exchanges that wait for their upstreams' answers, or for their clients' content. A fiber takes one up
+// again when the upstream says something, the deadline passes, the client does anything, or the server stops.
 class AnswerKeeper final : public Keeper {
  public:
   explicit AnswerKeeper(ForwardKeeper& keeper) noexcept : forwards_(keeper) {}
 
-  // keep takes over what `forwarding` has sent. False: it cannot, and nothing has changed.
-  bool keep(Forwarding& forwarding) noexcept;
+  // keep takes over what `forwarding` has sent, until `late`. If it `uploads`, the client owes content, of which nothing is in
+  // the session's buffers. False: it cannot, and nothing has changed.
+  bool keep(Forwarding& forwarding, Deadline late, bool uploads) noexcept;
 
   // These are Keeper's.
   void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;

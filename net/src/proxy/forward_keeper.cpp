@@ -127,12 +127,15 @@ bool ForwardKeeper::rest_pair(ForwardPair& pair) noexcept {
   Stream& upstream = pair.lease.stream();
   upstream.rest();
   // Behind its end an upstream may be reset still.
-  const bool listens = pair.upstream_ended ? resting_wait_hears_edges() : !pair.unsent_to_client;
+  const bool listens = pair.upstream_ended ? resting_wait_hears_edges() : !pair.awaits_client();
   if (listens && !arm(pair, pair.from_upstream, upstream, Direction::readable)) return false;
   if (pair.unsent_to_upstream && !arm(pair, pair.to_upstream, upstream, Direction::writable)) return false;
-  if (pair.unsent_to_client && !arm(pair, pair.to_client, pair.client->stream, Direction::writable)) return false;
-  if (std::exchange(pair.moved, false)) pair.client->since_ns = coarse_ns();
-  if (pair.unsent_to_client || pair.unsent_to_upstream) any_limit_.store(true, std::memory_order_relaxed);
+  if (pair.awaits_client() && !arm(pair, pair.to_client, pair.client->stream, Direction::writable)) return false;
+  if (std::exchange(pair.moved, false)) {
+    pair.client->since_ns = coarse_ns();
+    pair.unacknowledged = -1;
+  }
+  if (pair.awaits_client() || pair.unsent_to_upstream) any_limit_.store(true, std::memory_order_relaxed);
   return rest(*pair.client, Direction::readable, [&pair] { return pair.news; });
 }
 
@@ -161,13 +164,13 @@ void ForwardKeeper::woken(RestingWait& resting) noexcept {
 // end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it.
 void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   Connection& connection = *pair.client;
-  const bool stays = how == Next::end && pair.whole && pair.client_stays;
+  const bool stays = how == Next::end && pair.content.whole && pair.client_stays;
   const std::uint32_t requests = pair.requests;
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::broken_off);
     if (hides_cut(pair)) abandon(connection);
-  } else if (pair.whole) {
+  } else if (pair.content.whole) {
     pair.lease.give_back(pair.reusable);
   } else {
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
@@ -179,7 +182,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
 // hides_cut tells whether only a reset has the client see that the response is not whole. In chunks, or by the length, the
 // end of the connection tells.
 bool ForwardKeeper::hides_cut(const ForwardPair& pair) noexcept {
-  return (pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked) && !pair.writes_chunks;
+  return !pair.tunnel && pair.content.end != ContentEnd::length && !pair.writes_chunks;
 }
 
 void ForwardKeeper::farewell(Connection& connection) noexcept {
@@ -215,20 +218,35 @@ void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
   pairs_.fetch_sub(1, std::memory_order_release);
 }
 
+// is_stuck tells of a client that has taken nothing for `write_ms`. That its socket has room again says so only now and
+// then (Session::send_patiently), so what it has acknowledged within half of the time counts, too.
+bool ForwardKeeper::is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept {
+  const std::int64_t since_ns = pair.unacknowledged >= 0 ? pair.looked_ns : pair.client->since_ns;
+  if (since_ns + write_ms * 500'000 > now_ns) return false;
+  const int held = kernel::unsent(pair.client->stream.fd());
+  if (held < 0) return since_ns + write_ms * 1'000'000 <= now_ns;
+  if (pair.unacknowledged >= 0 && held >= pair.unacknowledged) return true;
+  pair.unacknowledged = held;
+  pair.looked_ns = now_ns;
+  return false;
+}
+
 // look_around cuts a pair on which nothing has moved for longer than its rules allow, or than a side may take to take what
 // it is sent.
 bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
   if (!any_limit_.load(std::memory_order_relaxed)) return false;
   const auto is_silent = [now_ns, write_ms = engine()->options.write_timeout.count()](const Connection& each, bool&) {
-    const ForwardPair& pair = pair_of(each);
-    std::int64_t most_ms = pair.rest_idle_ms;
-    if (pair.unsent_to_client || pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
+    ForwardPair& pair = pair_of(each);
+    if (pair.awaits_client() && is_stuck(pair, now_ns, write_ms)) return true;
+    // An upstream owes no content while the client takes none.
+    std::int64_t most_ms = pair.is_content && pair.awaits_client() ? 0 : pair.rest_idle_ms;
+    if (pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
     return most_ms != 0 && each.since_ns + most_ms * 1'000'000 <= now_ns;
   };
   Connection* const connection = take(Direction::readable, is_silent);
   if (connection == nullptr) return false;
   ForwardPair& pair = pair_of(*connection);
-  const bool is_slow = bool(pair.unsent_to_client);
+  const bool is_slow = pair.awaits_client();
   auto& counter = is_slow ? counters.cancelled : pair.is_content ? counters.cut : counters.silent;
   counter.fetch_add(1, std::memory_order_relaxed);
   // Before the descriptor goes, on which the pair's waits sleep.
@@ -243,27 +261,24 @@ bool ForwardKeeper::stopped() noexcept {
   return pairs_.load(std::memory_order_acquire) == 0;
 }
 
-bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
+ForwardPair* ForwardKeeper::keep(Forwarding& forwarding) noexcept {
   auto* const made = construct_charged<ForwardPair>(account::streams);
-  if (made == nullptr) return false;
+  if (made == nullptr) return nullptr;
   pairs_.fetch_add(1, std::memory_order_relaxed);
   ForwardPair& pair = *made;
   pair.keeper = this;
-  using enum ForwardPair::Kind;
   const ParsedResponse& response = forwarding.response;
-  if (response.status != 101) {
-    pair.kind = response.end == ContentEnd::length ? length : response.end == ContentEnd::chunked ? chunked : close;
-  }
-  pair.left = forwarding.left;
-  pair.decoder = forwarding.decoder;
+  pair.tunnel = response.status == 101;
+  pair.content = forwarding.relayed;
   pair.writes_chunks = forwarding.session.content_kind_ == Session::Content::chunked;
-  pair.reusable = response.keep_alive && pair.kind != close && pair.kind != tunnel;
+  pair.reusable = response.keep_alive && pair.content.end != ContentEnd::close && !pair.tunnel;
   if (!keep_content(forwarding.exchange, reinterpret_cast<std::uint64_t>(&pair))) {
     free_pair(pair);
-    return false;
+    return nullptr;
   }
+  pair.is_content = !pair.tunnel && !forwarding.rests_at_once;
+  pair.peeks = pair.is_content && !forwarding.lease.stream().secure();
   pair.lease = std::move(forwarding.lease);
-  pair.is_content = response.status != 101 && !forwarding.rests_at_once;
   const std::int64_t idle_ms = pair.is_content ? forwarding.rules.idle.count() : 0;
   pair.rest_idle_ms = static_cast<std::uint32_t>(shorter(forwarding.rules.rest_idle.count(), idle_ms));
   if (pair.rest_idle_ms != 0) any_limit_.store(true, std::memory_order_relaxed);
@@ -272,7 +287,7 @@ bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
   pair.client_stays = session.keep_ && !session.ends_by_close() && session.body_at_ == session.end_;
   pair.streams = forwarding.rules.streams;
   if (pair.streams != nullptr) pair.streams->fetch_add(1, std::memory_order_relaxed);
-  return true;
+  return &pair;
 }
 
 void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
@@ -283,8 +298,7 @@ void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMem
   kernel::probe_peer(pair.lease.stream().fd());
   // Nothing is known of what either has sent meanwhile.
   connection.stream.mark_readable();
-  if (pair.kind == ForwardPair::Kind::tunnel && !sent.empty() &&
-      put(pair.lease.stream(), pair.unsent_to_upstream, sent) == Next::cut) {
+  if (pair.tunnel && !sent.empty() && put(pair.lease.stream(), pair.unsent_to_upstream, sent) == Next::cut) {
     return end(pair, Next::cut);
   }
   go_on(pair, memory);

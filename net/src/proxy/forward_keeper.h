@@ -8,6 +8,7 @@
 #include "http/session/keeper.h"
 #include "proxy/answer_keeper.h"
 #include "proxy/forwarder.h"
+#include "proxy/relayed_content.h"
 #include "proxy/upstream.h"
 
 namespace coir::http {
@@ -24,9 +25,6 @@ struct ForwardPair {
     bool armed = false;  // guarded by the keeper's lock: from before it sleeps until its wake is over
     bool woken = false;  // guarded by the keeper's lock
   };
-  // How the content of a response is framed on its way from the upstream.
-  enum class Kind : std::uint8_t { tunnel, length, chunked, close };
-
   // Bytes that one side has sent and the other has not taken yet; where they lie stands in front of them.
   struct Part {
     std::uint32_t at, end;
@@ -39,22 +37,27 @@ struct ForwardPair {
   Atomic<std::uint32_t>* streams = nullptr;  // ForwardRules::streams, counted once the pair is kept
   Wait from_upstream, to_upstream, to_client;
   Buffer unsent_to_client, unsent_to_upstream;
-  std::uint64_t left = 0;          // of content with a length
+  RelayedContent content;          // of a response
+  OwedFraming owed;                // to the client, of a response that is peeked at
+  std::int64_t looked_ns = 0;      // when the client's socket was asked how much it holds
+  int unacknowledged = -1;         // its answer; -1: it has not been asked since something has moved
   std::uint32_t rest_idle_ms = 0;  // it is cut when nothing has moved for so long; 0: never
   std::uint32_t requests = 0;      // that the client's connection has served
-  ChunkedDecoder decoder;
-  Kind kind = Kind::tunnel;
+  bool tunnel = false;
+  bool peeks = false;           // what the client does not take is left in the upstream's socket
+  bool client_full = false;     // it has not taken all that was peeked at
   bool writes_chunks = false;   // to the client
   bool reusable = false;        // the upstream's connection, once the response has ended
   bool upstream_ended = false;  // nothing more is to be read from it
   bool client_ended = false;    // of a tunnel: nothing more is to be read from it
-  bool whole = false;           // the response has ended as it should
   bool client_stays = false;    // the client's connection serves further requests behind the response
   bool client_news = false;     // something has been heard of the client's socket, but not read
   bool moved = false;           // some byte has, since the pair rested last
   bool is_content = false;      // a response with an end, for which an upstream has ForwardRules::idle
   bool news = false;            // a wait has ended; guarded by the keeper's lock
   bool dying = false;           // whoever ends its last wait frees it; guarded by the keeper's lock
+
+  bool awaits_client() const noexcept { return client_full || unsent_to_client; }
 };
 
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
@@ -65,8 +68,8 @@ class ForwardKeeper final : public Keeper {
   static std::expected<ForwardKeeper*, Error> create() noexcept;
   static void destroy(ForwardKeeper* keeper) noexcept;
 
-  // keep takes over what `forwarding` has begun. False: it cannot, and nothing has changed.
-  bool keep(Forwarding& forwarding) noexcept;
+  // keep takes over what `forwarding` has begun, and returns the pair. Null: it cannot, and nothing has changed.
+  ForwardPair* keep(Forwarding& forwarding) noexcept;
   // make_id writes the hexadecimal digits of a number that no other request has.
   void make_id(std::span<char, 16> digits) noexcept;
   std::string_view pseudonym() const noexcept { return {pseudonym_, sizeof pseudonym_}; }
@@ -76,6 +79,7 @@ class ForwardKeeper final : public Keeper {
   void serve(Connection& connection, KeptMemory memory) noexcept override;
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
+  bool outlives_stop(const Connection& connection) const noexcept override { return pair_of(connection).is_content; }
   bool stopped() noexcept override;
   bool look_around(std::int64_t now_ns) noexcept override;
 
@@ -100,11 +104,14 @@ class ForwardKeeper final : public Keeper {
   static void woken(RestingWait& resting) noexcept;
   void end(ForwardPair& pair, Next how) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
+  static bool is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 
   // pair_relaying.cpp
   Next pass_down(ForwardPair& pair, KeptMemory memory) noexcept;
+  Next pass_peeked(ForwardPair& pair, std::span<char> place) noexcept;
+  static Next peek(ForwardPair& pair, RelayedContent& seen, std::span<char> place, std::size_t& found) noexcept;
   Next pass_up(ForwardPair& pair, KeptMemory memory) noexcept;
   Next take_content(ForwardPair& pair, std::span<char> bytes) noexcept;
   Next end_of_upstream(ForwardPair& pair, Error error) noexcept;

@@ -1,6 +1,7 @@
 #include "proxy/forwarding.h"
 
 #include <coir/wait.h>
+#include <errno.h>
 #include <string.h>
 
 #include <algorithm>
@@ -10,14 +11,13 @@
 #include "http/session/engine.h"
 #include "outbound/fault.h"
 #include "proxy/forward_keeper.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Most answers come so soon that resting does not pay.
-constexpr auto kBeforeRest = 20ms;
 // The deadlines of those that rest are looked at once a second.
 constexpr auto kLeastRest = 2s;
 
@@ -39,16 +39,20 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
 void Forwarding::run() noexcept {
   if (refuses_method()) return;
   if (const int status = refusal(); status != 0) return answer(status);
-  session.max_body_ = std::min(session.max_body_, rules.max_body);
-  if (rules.body_timeout.count() != 0) session.body_timeout_ = rules.body_timeout;
-  if (rules.body_rate) session.body_rate_ = *rules.body_rate;
+  limit_content();
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
   group.note_server(exchange);
   if (!begin_waiting()) return fail(Error{ErrorCode::busy});
   now_ns = session.began_ns_;
-  go_on(false);
+  go_on(Stage::ask);
+}
+
+void Forwarding::limit_content() noexcept {
+  session.max_body_ = std::min(session.max_body_, rules.max_body);
+  if (rules.body_timeout.count() != 0) session.body_timeout_ = rules.body_timeout;
+  if (rules.body_rate) session.body_rate_ = *rules.body_rate;
 }
 
 void Forwarding::resume(WaitingExchange& waiting) noexcept {
@@ -68,16 +72,23 @@ void Forwarding::resume(WaitingExchange& waiting) noexcept {
   now_ns = waiting.asked_ns;
   tried_again = waiting.tried_again;
   unrepeatable = waiting.unrepeatable;
-  resumed = true;
   begin_try();
-  sent_any = sent_whole = true;
-  go_on(true);
+  sent_any = true;
+  if (session.body_done_) {
+    resumed = sent_whole = true;
+    return go_on(Stage::answer);
+  }
+  limit_content();
+  if (waiting.late_ns <= monotonic_ns() && kernel::peek(session.connection_->stream.fd()) == -EAGAIN) {
+    static_cast<void>(session.body_failed(Error{ErrorCode::timed_out}));
+  }
+  go_on(Stage::upload);
 }
 
-// go_on tries until there is an answer, or the exchange is kept until there is.
-void Forwarding::go_on(bool is_sent) noexcept {
-  for (;; is_sent = false) {
-    const auto tried = is_sent ? await_answer() : ask();
+// go_on tries until there is an answer, or the exchange is kept until there is more to do.
+void Forwarding::go_on(Stage stage) noexcept {
+  for (;; stage = Stage::ask) {
+    const auto tried = stage == Stage::ask ? ask() : stage == Stage::upload ? answered(end_upload()) : await_answer();
     if (suspended) return;
     if (tried) {
       end_waiting();
@@ -104,17 +115,21 @@ Forwarding::Outcome Forwarding::ask() noexcept {
 
 void Forwarding::begin_try() noexcept {
   begin_anew();
-  ended = strays = false;
-  decoder = ChunkedDecoder();
+  relayed = RelayedContent();
 }
 
 Forwarding::Outcome Forwarding::try_once() noexcept {
   begin_try();
-  if (auto sent = send(); !sent) {
+  return answered(send());
+}
+
+// answered awaits the answer behind a request that was sent as far as it goes.
+Forwarding::Outcome Forwarding::answered(Outcome sent) noexcept {
+  if (!sent) {
     // An upstream that refuses content may have hung up behind its answer, which still counts: it is here already.
     return !client_failed() && has_refusal(sent.error(), Deadline::now()) ? Outcome() : sent;
   }
-  return got_head ? Outcome() : await_answer();
+  return got_head || suspended ? Outcome() : await_answer();
 }
 
 // await_answer reads the head of the response. As long as nothing has come the session's memory can go to others, and
@@ -144,29 +159,36 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
   return read_head(last);
 }
 
-// may_suspend tells whether all that the exchange needs can be kept without the session. Content that may have to be
-// sent again cannot, nor what the client has sent behind.
-bool Forwarding::may_suspend() const noexcept {
-  if (resumed || session.engine_.stopping()) return false;
-  if (within(rules.first_byte) < Deadline::after(kLeastRest)) return false;
-  if (session.phase_ != Session::Phase::none || session.added_ != 0 || session.out_used_ != 0 || client_failed())
-    return false;
-  const std::uint64_t behind = session.end_ - session.body_at_;
-  if (session.body_done_) return behind == 0;
-  return behind == session.body_left_ && !(reused && idempotent);
+// may_be_kept tells whether all that the exchange needs can be kept without the session, until `late`.
+bool Forwarding::may_be_kept(Deadline late) const noexcept {
+  return !session.engine_.stopping() && late >= Deadline::after(kLeastRest) && session.phase_ == Session::Phase::none &&
+         session.added_ == 0 && session.out_used_ == 0 && !client_failed();
 }
 
+// suspend has the exchange rest until the upstream answers. Content that may have to be sent again cannot be kept, nor what
+// the client has sent behind.
 bool Forwarding::suspend() noexcept {
-  if (!may_suspend()) return false;
+  if (resumed || !may_be_kept(within(rules.first_byte))) return false;
+  const std::uint64_t behind = session.end_ - session.body_at_;
   const bool had_content = !session.body_done_;
+  if (had_content ? behind != session.body_left_ || (reused && idempotent) : behind != 0) return false;
   if (had_content) unrepeatable = true;
-  if (!keeper.answers.keep(*this)) return false;
+  if (!keeper.answers.keep(*this, within(rules.first_byte), false)) return false;
   if (had_content) {
     session.body_at_ = session.end_;
     session.body_left_ = 0;
     session.body_done_ = session.body_begun_ = true;
   }
   return suspended = true;
+}
+
+// suspend_upload has it rest until the client sends more of its content, or the upstream says something.
+bool Forwarding::suspend_upload() noexcept {
+  const Deadline late = session.body_deadline(monotonic_ns());
+  if (!may_be_kept(late) || have != 0 || memory || session.body_at_ != session.end_ || session.chunks_.has_some())
+    return false;
+  if (session.connection_->stream.midway()) return false;
+  return suspended = keeper.answers.keep(*this, late, true);
 }
 
 bool Forwarding::begin_waiting() noexcept {

@@ -4,12 +4,16 @@
 #include "outbound/relayed_exchange.h"
 #include "proxy/field_kind.h"
 #include "proxy/forwarder.h"
+#include "proxy/relayed_content.h"
 #include "proxy/upstream.h"
 
 namespace coir::http {
 
 class ForwardKeeper;
 struct WaitingExchange;
+
+// kBeforeRest: most waits for one of the two sides are over so soon that resting does not pay.
+inline constexpr std::chrono::milliseconds kBeforeRest{20};
 
 // Forwarding is one exchange on its way to an upstream and back. It lies on the stack of the exchange's fiber.
 //
@@ -26,14 +30,19 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   void run() noexcept;
   // resume goes on where the exchange was kept.
   void resume(WaitingExchange& waiting) noexcept;
-  void go_on(bool is_sent) noexcept;
+  // Stage is what comes next.
+  enum class Stage : std::uint8_t { ask, upload, answer };
+  void go_on(Stage stage) noexcept;
   Outcome ask() noexcept;
   void begin_try() noexcept;
-  bool may_suspend() const noexcept;
+  void limit_content() noexcept;
+  bool may_be_kept(Deadline late) const noexcept;
   bool suspend() noexcept;
+  bool suspend_upload() noexcept;
   bool begin_waiting() noexcept;
   void end_waiting() noexcept;
   Outcome try_once() noexcept;
+  Outcome answered(Outcome sent) noexcept;
   Outcome await_answer() noexcept;
   bool may_retry(Error error) const noexcept;
   void fail(Error error) noexcept;
@@ -54,6 +63,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Outcome send() noexcept;
   Outcome send_head() noexcept;
   Outcome upload() noexcept;
+  Outcome end_upload() noexcept;
   Outcome upload_trailers() noexcept;
 
   // response_fields.cpp
@@ -66,7 +76,10 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   void pass_response() noexcept;
   void relay() noexcept;
   bool read_content(Buffer& bulk) noexcept;
+  bool may_peek() const noexcept;
+  std::expected<std::size_t, Error> look(std::span<char> into, Deadline until) noexcept;
   bool pass_content(std::span<char> bytes) noexcept;
+  bool pass_peeked(const RelayedContent& seen, std::span<char> bytes, std::size_t found) noexcept;
   void pass_trailers() noexcept;
   void cut(ForwardFailure failure) noexcept;
   void leave() noexcept;
@@ -85,17 +98,15 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   std::string_view target;
 
   UpstreamLease lease;
-  ChunkedDecoder decoder;
+  RelayedContent relayed;                    // how its content comes
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, while this exchange counts
   std::int64_t now_ns = 0;                   // when this try began, or its content was sent
-  std::uint64_t left = 0;                    // of content with a length
   bool tried_again = false;
   bool resumed = false;       // it has been kept before
   bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others
   bool takes_trailers = false;
-  bool ended = false;          // the content of the response has come whole
-  bool strays = false;         // with bytes behind it
+  bool peeked = false;         // the content that was read last is in the upstream's socket still
   bool sent_part = false;      // the client has been sent a part of the head
   bool rests_at_once = false;  // the response is an event stream
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostReads = 8;               // reads, until others are served
 constexpr std::size_t kBeforeRelayed = 18;  // a chunk's size with its line end
-constexpr std::size_t kBehindRelayed = 2 + kLastChunk.size();
+constexpr std::size_t kBehindRelayed = kEndOfChunks.size();
 
 bool would_wait(Error error) noexcept {
   return error == ErrorCode::timed_out;
@@ -28,13 +28,14 @@ bool has_failed(const Stream& stream) noexcept {
 
 // pass_down passes on what the upstream has sent, as long as the client takes it.
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
+  if (pair.peeks) return pass_peeked(pair, memory.in);
   Stream& client = pair.client->stream;
   for (int reads = 0; reads < kMostReads; ++reads) {
     if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) {
       if (flushed == Next::end) pair.client_stays = false;
       return flushed;
     }
-    if (pair.whole) return Next::end;
+    if (pair.content.whole) return Next::end;
     if (pair.upstream_ended) return pair.client_ended || has_failed(pair.lease.stream()) ? Next::end : Next::rest;
     if (pair.lease.stream().drained()) return Next::rest;
     const std::span<char> place = memory.in.subspan(kBeforeRelayed, memory.in.size() - kBeforeRelayed - kBehindRelayed);
@@ -48,23 +49,81 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
   return Next::again;
 }
 
+// pass_peeked does so for content that stays in the upstream's socket until the client has taken it.
+ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char> place) noexcept {
+  pair.client_full = false;
+  if (pair.content.broken) return Next::cut;
+  for (int reads = 0; reads < kMostReads; ++reads) {
+    OwedFraming& owed = pair.owed;
+    const OwedFraming before = owed;
+    RelayedContent seen = pair.content;
+    std::size_t found = 0;
+    if (before.bytes == 0) {
+      if (seen.whole) return Next::end;
+      const std::uint64_t most = owed.content != 0 ? owed.content : place.size();
+      const Next peeked =
+          peek(pair, seen, place.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, place.size()))), found);
+      if (peeked != Next::again) return peeked;
+    }
+    const std::uint64_t chunk = !pair.writes_chunks ? 0 : owed.content != 0 ? owed.content : found;
+    char line[OwedFraming::kMost];
+    std::string_view front(before.text, before.bytes), behind;
+    if (pair.writes_chunks && before.bytes == 0) {
+      if (found != 0 && owed.content == 0) front = write_chunk_size(found, line);
+      if (found == chunk) behind = seen.whole ? kEndOfChunks : kEndOfChunks.substr(0, 2);
+      if (found == 0) behind = seen.whole ? kLastChunk : std::string_view();
+    }
+    const iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
+                           {place.data(), found},
+                           {const_cast<char*>(behind.data()), behind.size()}};
+    const std::size_t wanted = front.size() + found + behind.size();
+    std::size_t sent = 0;
+    if (wanted != 0) {
+      const auto written = pair.client->stream.write_some(parts, Deadline::now());
+      if (!written && !would_wait(written.error())) {
+        pair.client_stays = false;
+        return Next::end;
+      }
+      sent = written ? *written : 0;
+    }
+    if (sent != 0) pair.moved = true;
+    const std::size_t taken = owed.took(sent, front, found, behind, before.bytes != 0 ? 0 : chunk);
+    if (before.bytes == 0) pair.content.advance(seen, pair.lease.stream().fd(), found, taken, place);
+    if (pair.content.broken) return Next::cut;
+    if (seen.strays && taken == found) pair.reusable = false;
+    if (sent < wanted) {
+      pair.client_full = true;
+      return Next::rest;
+    }
+  }
+  return Next::again;
+}
+
+// peek has `seen` unframe what the upstream has sent, `found` bytes of content.
+ForwardKeeper::Next ForwardKeeper::peek(ForwardPair& pair, RelayedContent& seen, std::span<char> place,
+                                        std::size_t& found) noexcept {
+  seen.used = 0;
+  const ssize_t got = kernel::peek(pair.lease.stream().fd(), place.data(), place.size());
+  if (got == -EAGAIN) return Next::rest;
+  if (got == -EINTR) return Next::again;
+  if (got == 0 && seen.end == ContentEnd::close) {
+    seen.whole = true;
+    return Next::again;
+  }
+  if (got <= 0) return Next::cut;
+  const auto content = seen.unframe(place.first(static_cast<std::size_t>(got)));
+  if (!content) return Next::cut;
+  found = *content;
+  return Next::again;
+}
+
 // take_content takes the framing off and puts the client's on, for which there is room in front and behind.
 ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<char> bytes) noexcept {
-  using enum ForwardPair::Kind;
   pair.moved = true;
-  std::size_t content = bytes.size();
-  if (pair.kind == chunked) {
-    const ChunkedResult decoded = pair.decoder.decode(bytes, kResponseChunks);
-    if (decoded.state == ChunkedState::bad) return Next::cut;
-    content = decoded.data_bytes;
-    pair.whole = decoded.state == ChunkedState::done;
-    if (decoded.consumed < bytes.size()) pair.reusable = false;
-  } else if (pair.kind == length) {
-    content = static_cast<std::size_t>(std::min<std::uint64_t>(content, pair.left));
-    if (content < bytes.size()) pair.reusable = false;
-    pair.left -= content;
-    pair.whole = pair.left == 0;
-  }
+  const auto found = pair.content.unframe(bytes);
+  if (!found) return Next::cut;
+  const std::size_t content = *found;
+  if (pair.content.strays) pair.reusable = false;
   char* begin = bytes.data();
   char* end = begin + content;
   if (pair.writes_chunks) {
@@ -76,7 +135,7 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
       memcpy(end, "\r\n", 2);
       end += 2;
     }
-    if (pair.whole) {
+    if (pair.content.whole) {
       memcpy(end, kLastChunk.data(), kLastChunk.size());
       end += kLastChunk.size();
     }
@@ -85,13 +144,12 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
 }
 
 ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error error) noexcept {
-  using enum ForwardPair::Kind;
-  if (!(error == ErrorCode::end_of_stream) || pair.kind == length || pair.kind == chunked) return Next::cut;
+  if (!(error == ErrorCode::end_of_stream) || (!pair.tunnel && pair.content.end != ContentEnd::close)) return Next::cut;
   pair.upstream_ended = true;
-  if (pair.kind == tunnel) {
+  if (pair.tunnel) {
     return pair.client->stream.shutdown_write() ? Next::again : Next::end;
   }
-  pair.whole = true;
+  pair.content.whole = true;
   return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
 }
 
@@ -99,7 +157,7 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
 // read while the request is answered, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
 // it is read and dropped, and the connection ends with the response.
 ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory) noexcept {
-  const bool tunnel = pair.kind == ForwardPair::Kind::tunnel;
+  const bool tunnel = pair.tunnel;
   Stream& client = pair.client->stream;
   Stream& upstream = pair.lease.stream();
   if (!tunnel && resting_wait_hears_edges()) {

@@ -1,10 +1,14 @@
 // Content of a response on its way to the client. Declared in proxy/forwarding.h.
+#include <coir/wait.h>
+#include <errno.h>
+
 #include <algorithm>
 
 #include "http/message/characters.h"
 #include "http/session/engine.h"
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
@@ -13,6 +17,8 @@ namespace {
 constexpr std::size_t kRelayedInTurn = 512 * 1024;
 // How much of long content is read at a time.
 constexpr std::size_t kBulkBytes = 64 * 1024;
+// A socket to which little was written takes so much at once.
+constexpr std::size_t kLeastPeeked = 8 * 1024;
 
 }  // namespace
 
@@ -33,12 +39,12 @@ void Forwarding::relay() noexcept {
   Buffer bulk;
   std::span<char> bytes = room.subspan(begin, have - begin);
   if (response.end == ContentEnd::none) {
-    ended = true;
-    strays = !bytes.empty();
+    relayed.whole = true;
+    relayed.strays = !bytes.empty();
   }
-  for (std::size_t slice = 0; !ended;) {
+  for (std::size_t slice = 0; !relayed.whole;) {
     if (!bytes.empty() && !pass_content(bytes)) return;
-    if (ended) break;
+    if (relayed.whole) break;
     if ((slice += bytes.size()) >= kRelayedInTurn) {
       slice = 0;
       session.engine_.yield_turn();
@@ -48,24 +54,32 @@ void Forwarding::relay() noexcept {
   }
   if (takes_trailers && response.end == ContentEnd::chunked) pass_trailers();
   // Bytes behind a response are nobody's answer.
-  lease.give_back(sent_whole && response.keep_alive && !strays && response.end != ContentEnd::close);
+  lease.give_back(sent_whole && response.keep_alive && !relayed.strays && response.end != ContentEnd::close);
 }
 
-// read_content reads the next bytes, `have` of them, to the front of `bulk` or of `room`. Pending output to the client is
-// sent before any wait. False: nothing more is to be done here.
+// may_peek tells whether what the client does not take can stay in the upstream's socket. The last bytes of content with a
+// length fit into the client's, trailers would be kept twice, and a short event costs fewer system calls when it is read.
+bool Forwarding::may_peek() const noexcept {
+  if (!sent_whole || takes_trailers || rests_at_once || stream().secure()) return false;
+  return response.end != ContentEnd::length || relayed.left > kLeastPeeked;
+}
+
+// read_content reads the next bytes, `have` of them, to the front of `bulk` or of `room`, or peeks at them. Pending output to
+// the client is sent before any wait. False: nothing more is to be done here.
 bool Forwarding::read_content(Buffer& bulk) noexcept {
-  if (!bulk && have >= heads().size() / 2 && (response.end != ContentEnd::length || left > heads().size())) {
+  if (!bulk && have >= heads().size() / 2 && (response.end != ContentEnd::length || relayed.left > heads().size())) {
     if (auto taken = Buffer::take(kBulkBytes)) bulk = std::move(*taken);
   }
   const std::span<char> into = bulk ? bulk.bytes() : heads();
+  peeked = may_peek();
   std::expected<std::size_t, Error> got = std::unexpected(Error{ErrorCode::timed_out});
-  if (!stream().drained()) got = stream().read(into, Deadline::now());
+  if (peeked || !stream().drained()) got = look(into, Deadline::now());
   if (!got && got.error().is_late()) {
     if (auto flushed = session.flush(); !flushed) return leave(), false;
-    if (!rests_at_once) got = stream().read(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
+    if (!rests_at_once) got = look(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
     if (!got && got.error().is_late()) {
       if (keep()) return false;
-      got = stream().read(into, rests_at_once ? Deadline::never() : Deadline::after(rules.idle));
+      got = look(into, rests_at_once ? Deadline::never() : Deadline::after(rules.idle));
     }
   }
   if (got) {
@@ -73,7 +87,7 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
     return true;
   }
   if (got.error() == ErrorCode::end_of_stream && response.end == ContentEnd::close) {
-    ended = true;
+    relayed.whole = true;
     have = 0;
     return true;
   }
@@ -81,29 +95,70 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
   return cut(got.error() == ErrorCode::timed_out ? ForwardFailure::timeout : ForwardFailure::cut_off), false;
 }
 
-// pass_content takes the framing off what has come and writes the content to the client. False: one of the two sides is
-// at its end.
-bool Forwarding::pass_content(std::span<char> bytes) noexcept {
-  std::size_t content = bytes.size();
-  if (response.end == ContentEnd::chunked) {
-    const std::span<char> trailers = room.last(room.size() / 4);
-    const ChunkedResult decoded = decoder.decode(bytes, kResponseChunks, takes_trailers ? trailers : std::span<char>());
-    if (decoded.state == ChunkedState::bad) return cut(ForwardFailure::malformed), false;
-    content = decoded.data_bytes;
-    ended = decoded.state == ChunkedState::done;
-    strays = decoded.consumed < bytes.size();
-  } else if (response.end == ContentEnd::length) {
-    content = static_cast<std::size_t>(std::min<std::uint64_t>(content, left));
-    left -= content;
-    ended = left == 0;
-    strays = content < bytes.size();
+// look reads, or peeks where `peeked`. Errors: those of Stream::read.
+std::expected<std::size_t, Error> Forwarding::look(std::span<char> into, Deadline until) noexcept {
+  if (!peeked) return stream().read(into, until);
+  for (;;) {
+    const ssize_t got = kernel::peek(stream().fd(), into.data(), into.size());
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
+    if (got == -EINTR) continue;
+    if (got != -EAGAIN) return std::unexpected(kernel::connection_error(static_cast<int>(-got)));
+    if (auto ready = wait(stream().fd(), Direction::readable, until); !ready) return std::unexpected(ready.error());
   }
-  if (exchange.write({bytes.data(), content})) return true;
+}
+
+// pass_content takes the framing off what has come and writes the content to the client. False: one of the two sides is
+// at its end, or the response goes on without this fiber.
+bool Forwarding::pass_content(std::span<char> bytes) noexcept {
+  RelayedContent seen = relayed;
+  const auto found = seen.unframe(bytes, takes_trailers ? room.last(room.size() / 4) : std::span<char>());
+  if (!found) return cut(ForwardFailure::malformed), false;
+  if (peeked) return pass_peeked(seen, bytes, *found);
+  relayed = seen;
+  if (exchange.write({bytes.data(), *found})) return true;
   return leave(), false;
 }
 
+// pass_peeked passes on content that lies in the upstream's socket still. If the client takes nothing of it for a while, the
+// response goes on without this fiber, and what is unsent stays where it is.
+bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, std::size_t found) noexcept {
+  // In front of this content there is to be nothing but its framing.
+  if (!session.flush()) return leave(), false;
+  session.patience_ = kBeforeRest;
+  auto sent = exchange.write({bytes.data(), found});
+  if (sent) sent = session.flush();
+  session.patience_ = {};
+  if (!sent && !session.broken_) {
+    const bool in_chunks = session.content_kind_ == Session::Content::chunked;
+    char line[OwedFraming::kMost];
+    std::string_view front = in_chunks ? write_chunk_size(found, line) : std::string_view();
+    const std::string_view behind = in_chunks ? kEndOfChunks : std::string_view();
+    std::size_t before = front.size() + found + (in_chunks ? 2 : 0) - session.unsent_;
+    if (ForwardPair* const pair = keeper.keep(*this)) {
+      const std::string_view end = behind.substr(0, seen.whole ? behind.npos : 2);
+      const std::size_t taken = pair->owed.took(before, front, found, end, in_chunks ? found : 0);
+      session.content_sent_ -= found - taken;
+      pair->content.advance(seen, pair->lease.stream().fd(), found, taken, bytes);
+      return false;
+    }
+    iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
+                     {bytes.data(), found},
+                     {const_cast<char*>(behind.data()), in_chunks ? 2u : 0u}};
+    for (iovec& part : parts) {
+      const std::size_t gone = std::min(before, part.iov_len);
+      part = {static_cast<char*>(part.iov_base) + gone, part.iov_len - gone};
+      before -= gone;
+    }
+    sent = session.send(parts, false);
+  }
+  if (!sent) return leave(), false;
+  relayed.advance(seen, stream().fd(), found, found, bytes);
+  return !relayed.broken ? true : (cut(ForwardFailure::cut_off), false);
+}
+
 void Forwarding::pass_trailers() noexcept {
-  std::string_view rest(room.last(room.size() / 4).data(), decoder.trailer_bytes());
+  std::string_view rest(room.last(room.size() / 4).data(), relayed.decoder.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -132,7 +187,7 @@ void Forwarding::leave() noexcept {
 
 // keep has the response go on without this fiber. False: it cannot.
 bool Forwarding::keep() noexcept {
-  return sent_whole && keeper.keep(*this);
+  return sent_whole && keeper.keep(*this) != nullptr;
 }
 
 void Forwarding::begin_tunnel() noexcept {

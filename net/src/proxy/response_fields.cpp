@@ -77,11 +77,12 @@ bool Forwarding::begin_response() noexcept {
   ResponseHead& head = exchange.start(response.status);
   add_fields(head, is_long && session.phase_ == Session::Phase::head);
   head.fixed(rules.response_lines);
+  relayed.end = response.end;
   const auto begun = [&]() -> Outcome {
     switch (response.end) {
       case ContentEnd::length:
-        left = response.content_length;
-        return exchange.begin_fixed(left);
+        relayed.left = response.content_length;
+        return exchange.begin_fixed(relayed.left);
       case ContentEnd::chunked:
       case ContentEnd::close:
         return exchange.begin_chunked();

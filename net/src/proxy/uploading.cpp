@@ -25,9 +25,16 @@ Forwarding::Outcome Forwarding::send() noexcept {
     if (request.expects_continue && !unrepeatable) {
       if (auto left_to = await_leave(Deadline::after(kLeaveWait)); !left_to || got_head) return left_to;
     }
-    if (auto sent = upload(); !sent || got_head) return sent;
-    now_ns = monotonic_ns();
+    return end_upload();
   }
+  sent_whole = true;
+  return {};
+}
+
+// end_upload sends the rest of the content.
+Forwarding::Outcome Forwarding::end_upload() noexcept {
+  if (auto sent = upload(); !sent || got_head || suspended) return sent;
+  now_ns = monotonic_ns();
   sent_whole = true;
   return {};
 }
@@ -59,7 +66,8 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   return {};
 }
 
-// upload passes content on as it comes. In chunks, each piece has its size in front.
+// upload passes content on as it comes. In chunks, each piece has its size in front. If the client sends nothing for a while,
+// the exchange rests.
 Forwarding::Outcome Forwarding::upload() noexcept {
   auto taken = Buffer::take(kUploadBytes);
   if (!taken) return std::unexpected(taken.error());
@@ -67,11 +75,21 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   const std::span<char> place =
       taken->bytes().subspan(kBeforeChunk, taken->size() - kBeforeChunk - kBehindChunk - kLastChunk.size());
   unrepeatable = true;
+  bool may_rest = true;
   for (bool last = false; !last && !got_head;) {
-    const auto awaited = await_piece(*this);
+    const auto awaited = await_piece(*this, may_rest ? Deadline::after(kBeforeRest) : Deadline::never());
+    if (!awaited && awaited.error().is_late() && !client_failed()) {
+      if (suspend_upload()) return {};
+      may_rest = false;
+      continue;
+    }
     if (!awaited) return std::unexpected(awaited.error());
+    may_rest = true;
     if (!*awaited) break;
+    session.only_looks_ = true;
     const auto got = exchange.read_body(place);
+    session.only_looks_ = false;
+    if (!got && got.error().is_late() && !client_failed()) continue;
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
     last = session.body_done_ || (chunked && session.chunks_.is_delivered());

@@ -59,6 +59,14 @@ ssize_t receive(int fd, void* into, std::size_t size) noexcept {
   return negative_errno(::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
 }
 
+[[gnu::noinline]] ssize_t peek(int fd, void* into, std::size_t size) noexcept {
+  return negative_errno(::recv(fd, into, size, MSG_PEEK | MSG_DONTWAIT));
+}
+
+[[gnu::noinline]] ssize_t skip(int fd, void* scratch, std::size_t size) noexcept {
+  return negative_errno(::recv(fd, scratch, size, MSG_TRUNC | MSG_DONTWAIT));
+}
+
 bool has_input(int fd) noexcept {
   char byte;
   return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;

@@ -32,6 +32,9 @@ ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) no
 bool has_input(int fd) noexcept;
 // peek tells what the next read would answer, and takes nothing: a positive number, 0 for the end, or -errno.
 ssize_t peek(int fd) noexcept;
+// peek shows what the next read would read; skip takes as much out of the socket, of TCP's without copying it.
+ssize_t peek(int fd, void* into, std::size_t size) noexcept;
+ssize_t skip(int fd, void* scratch, std::size_t size) noexcept;
 bool has_connection(int fd) noexcept;
 // has_hung_up tells whether the peer has ended its side or failed, also behind bytes that nobody has read; has_failed,
 // whether it has failed, also behind its end.

@@ -33,6 +33,8 @@ bool FiberEngine::stopped() noexcept {
   // Asked first: a handler that is still at work may attach a keeper.
   const bool none_open = dispatcher.gauges().open == 0;
   const bool none_kept = keepers.stop();
+  // The reaper has ended.
+  if (!none_kept) keepers.look_around(coarse_ns());
   dispatcher.grant_places();
   if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();
   // Asked last: those that still serve may spawn another.
@@ -78,6 +80,7 @@ std::size_t FiberEngine::cut_off() noexcept {
   const std::size_t open = dispatcher.gauges().open;
   // The owner of a local server destroys it next. The run would wait for the handlers anyhow.
   const Shield shield(Deadline::never());
+  keepers.cut_off();
   for (dispatcher.host.cut_off(); !stopped(); dispatcher.host.cut_off()) static_cast<void>(sleep(5ms));
   return open;
 }

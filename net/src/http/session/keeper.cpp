@@ -142,6 +142,11 @@ bool Keeper::server_stops() const noexcept {
   return engine()->stopping();
 }
 
+bool Keeper::may_rest(const Connection& connection) const noexcept {
+  if (leaves_.load(std::memory_order_relaxed)) return false;
+  return !server_stops() || (!engine()->keepers.is_cut_off() && outlives_stop(connection));
+}
+
 void Keeper::leave(Connection& connection) noexcept {
   Locked locked(lock_);
   connection.rests = false;
@@ -151,7 +156,7 @@ void Keeper::leave(Connection& connection) noexcept {
 // The record is armed with the lock held, so that a caller that has the lock and finds a connection in a list can take
 // it: nothing that happens behind has_work is missed.
 Keeper::Rested Keeper::rest_locked(Connection& connection, [[maybe_unused]] Arming& arming) noexcept {
-  if (server_stops() || leaves_.load(std::memory_order_relaxed)) return Rested::failed;
+  if (!may_rest(connection)) return Rested::failed;
   resting(connection.awaits).push_back(connection);
   connection.rests = true;
 #if !COIR_NO_ASYNC
@@ -194,7 +199,8 @@ bool Keeper::disarm([[maybe_unused]] Connection& connection) noexcept {
 std::size_t Keeper::close_resting() noexcept {
   std::size_t closed = 0;
   for (const Direction direction : {Direction::readable, Direction::writable}) {
-    while (Connection* const connection = take(direction, [](const Connection&, bool&) { return true; })) {
+    while (Connection* const connection =
+               take(direction, [&](const Connection& each, bool&) { return !may_rest(each); })) {
       farewell(*connection);
       close(*connection);
       ++closed;

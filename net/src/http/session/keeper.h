@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "http/message/chunked_content.h"
 #include "http/session/connection.h"
 
 namespace coir::http {
@@ -25,12 +26,20 @@ struct KeptMemory {
   std::span<char> out;
 };
 
+// KeptContent is where the content of a request is that has not come whole.
+struct KeptContent {
+  std::uint64_t left = 0;           // of content with a length
+  ChunkedContent chunks;            // of content in chunks, of which everything that has come is delivered
+  std::int64_t waits_since_ns = 0;  // when the wait for it would have begun that has no breaks
+};
+
 // Suspended is what a session needs to go on with an exchange whose answer has not begun.
 struct Suspended {
   std::string_view head;  // of its request
   std::int64_t began_ns = 0;
-  std::uint32_t requests = 0;  // of its connection, this one among them
-  bool keep = true;            // the connection, behind it
+  std::uint32_t requests = 0;            // of its connection, this one among them
+  bool keep = true;                      // the connection, behind it
+  const KeptContent* content = nullptr;  // null: it has been read
 };
 
 // Keeper keeps connections that stay open behind an answer: event streams, WebSockets, tunnels. While nothing moves
@@ -94,7 +103,7 @@ class Keeper {
 
   // A keeper may also keep exchanges whose answers have not begun, because they wait for somebody else. suspended returns
   // what one needs to go on, which lasts until `answer_kept`; null: this is none. It may yield. answer_kept goes on in the place of
-  // the handler, which has returned. Content of the request has been read by then.
+  // the handler, which has returned.
   virtual const Suspended* suspended(Connection&) noexcept { return nullptr; }
   virtual void answer_kept(Exchange&, std::uint64_t) noexcept {}
 
@@ -105,6 +114,10 @@ class Keeper {
 
   // dropped tells that a connection that was to be kept with this mark has failed before its begin.
   virtual void dropped(std::uint64_t) noexcept {}
+
+  // outlives_stop tells whether a connection rests on when the server stops, because its answer is under way; the server
+  // waits for its end. It is called with the lock held.
+  virtual bool outlives_stop(const Connection&) const noexcept { return false; }
 
   // stopping is called, maybe more than once, when the server stops. stopped tells whether nothing of the keeper's own
   // runs any more.
@@ -125,7 +138,7 @@ class Keeper {
   void close(Connection& connection) noexcept;
   // leave takes a connection out of its list, because its wait is over.
   void leave(Connection& connection) noexcept;
-  // close_resting says farewell to all that rest, closes them, and returns how many. forget_all says farewell to those of
+  // close_resting says farewell to all that rest but those that outlive the stop, closes them, and returns how many. forget_all says farewell to those of
   // an engine that serves nothing any more, and leaves their connections to the engine's end. evict closes one whose
   // client has been silent since `not_after_ns` or for longer. False: there is none.
   std::size_t close_resting() noexcept;
@@ -219,6 +232,8 @@ class Keeper {
   void serve_soon(Connection& connection) noexcept;
 
   bool server_stops() const noexcept;
+  // may_rest tells whether a connection need not be closed, because the keeper or the server ends.
+  bool may_rest(const Connection& connection) const noexcept;
   // is_forgotten: forget_all is in progress. The run has ended, and forgotten every wait: a disarm fails, and no wake comes.
   bool is_forgotten() const noexcept { return forgotten_; }
 
@@ -275,8 +290,11 @@ class Keepers {
   // forget removes all of them, before an engine that serves nothing any more is destroyed.
   void forget() noexcept;
 
-  // stop closes all that rests, and tells whether nothing is kept any more.
+  // stop closes all that rests and does not outlive the stop, and tells whether nothing is kept any more. Behind cut_off
+  // nothing outlives it.
   bool stop() noexcept;
+  void cut_off() noexcept { cut_off_.store(true, std::memory_order_relaxed); }
+  bool is_cut_off() const noexcept { return cut_off_.load(std::memory_order_relaxed); }
   bool evict(std::int64_t not_after_ns) noexcept;
   std::size_t kept() noexcept;
   void look_around(std::int64_t now_ns) noexcept;
@@ -292,6 +310,7 @@ class Keepers {
   bool let_go(Keeper& keeper) noexcept;
 
   Engine& engine_;
+  Atomic<bool> cut_off_ = false;
   Spinlock lock_;
   coir::detail::IntrusiveList<Keeper> list_;
 };

@@ -11,7 +11,7 @@
 namespace coir::http {
 
 // resume goes on with an exchange that `keeper` has kept, of a connection that is this session's from here on. Its head
-// was parsed before, and its content has been read.
+// was parsed before.
 Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
   const std::uint64_t mark = connection_->mark;
   const std::string_view head(buffers->in, kept.head.size());
@@ -19,8 +19,14 @@ Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
   end_ = static_cast<std::uint32_t>(head.size());
   static_cast<void>(parse_head(head, 0, buffers->headers, engine_.options.limits, request_));
   begin_body(head.size());
-  body_done_ = body_begun_ = true;
+  body_begun_ = true;
+  body_done_ = kept.content == nullptr;
   body_left_ = 0;
+  if (kept.content != nullptr) {
+    body_left_ = kept.content->left;
+    body_waited_ns_ = monotonic_ns() - kept.content->waits_since_ns;
+    if (request_.framing == Framing::chunked) chunks_ = kept.content->chunks;
+  }
   head_in_buffers_ = !kept_head_.keep(request_, head);
   lends_scratch_ = lends_path_ = false;
   const bool keep = kept.keep;

@@ -121,6 +121,7 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
     connection_->stream.mark_readable();
   auto got = connection_->stream.read(into, Deadline::now());
   watch_->resume();
+  if (!got && got.error().is_late() && only_looks_) return got;
   if (!got && got.error() == ErrorCode::timed_out) {
     const std::int64_t began_ns = monotonic_ns();
     const Deadline deadline = body_deadline(began_ns);
@@ -140,8 +141,8 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
 
 // await_content waits until content can be read, or the descriptor `beside`; it only looks where it may not wait. True:
 // reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
-// `beside` may be ready.
-std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noexcept {
+// `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come).
+std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Deadline patience) noexcept {
   hold();
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
   if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || chunks_.has_some()) return true;
@@ -162,11 +163,12 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noe
   const Deadline deadline = body_deadline(began_ns);
   begin_waiting(Direction::readable, Owes::content, deadline);
   watch_->lend_place(false);
-  const auto ready = wait_several(either, deadline);
+  const auto ready = wait_several(either, std::min(deadline, patience));
   client.mark_readable();
   const bool may_go_on = end_waiting();
   body_waited_ns_ += monotonic_ns() - began_ns;
   hold();
+  if (may_go_on && !ready && ready.error().is_late() && patience < deadline) return std::unexpected(ready.error());
   if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return true;
   if (!ready) return std::unexpected(ready.error());
   return is_there();

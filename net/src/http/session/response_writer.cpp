@@ -32,7 +32,8 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     auto sent = attempt(Deadline::now());
     watch_->resume();
     if (!sent && sent.error() == ErrorCode::timed_out) {
-      const Deadline deadline = Deadline::after(half);
+      const bool waits_on = patience_ == patience_.zero();
+      const Deadline deadline = Deadline::after(waits_on ? half : std::min<decltype(half)>(half, patience_));
       begin_waiting(Direction::writable, Owes::content, deadline);
       // The content that is sent may be in the buffers.
       watch_->lend_place(true);
@@ -40,6 +41,7 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
       const bool may_go_on = end_waiting();
       hold();
       if (!may_go_on) return std::unexpected(Error{ErrorCode::closed});
+      if (!sent && !waits_on) return sent;
     }
     if (sent) connection_->transferred += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
@@ -242,6 +244,11 @@ std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follo
     if (parts.empty()) return {};
     const auto sent = send_patiently(
         [&](Deadline deadline) { return connection_->stream.write_some(parts, deadline, more_follows); });
+    if (!sent && sent.error().is_late() && patience_ != patience_.zero()) {
+      unsent_ = 0;
+      for (const iovec& part : parts) unsent_ += part.iov_len;
+      return std::unexpected(sent.error());
+    }
     if (!sent) return broken(sent.error());
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
     std::size_t left = *sent;

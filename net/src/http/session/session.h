@@ -126,7 +126,8 @@ struct Session : ActivePlace {
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
   std::expected<void, Error> begin_taking() noexcept;
   Deadline body_deadline(std::int64_t now_ns) const noexcept;
-  std::expected<bool, Error> await_content(int beside, bool may_wait = true) noexcept;
+  std::expected<bool, Error> await_content(int beside, bool may_wait = true,
+                                           Deadline patience = Deadline::never()) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
@@ -190,6 +191,10 @@ struct Session : ActivePlace {
   std::uint32_t end_ = 0;
   std::uint32_t seen_ = 0;  // bytes that parse_head has been shown already
   std::uint32_t out_used_ = 0;
+  // If the client takes nothing for so long, `send` fails with timed_out, and the last `unsent_` bytes of what it was given are
+  // unsent; the connection is in order. 0: `send` waits for as long as ServerOptions::write_timeout allows.
+  std::chrono::milliseconds patience_{0};
+  std::size_t unsent_ = 0;
   Deadline head_deadline_;
 
   // The request's content.
@@ -202,6 +207,7 @@ struct Session : ActivePlace {
   std::int64_t body_waited_ns_ = 0;  // for which the client has been waited for
   bool body_begun_ = false;          // the handler has asked for it
   bool body_done_ = true;
+  bool only_looks_ = false;  // if nothing more has come, reading it fails with timed_out instead of waiting
   bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
 

@@ -1,0 +1,177 @@
+// Uploads whose clients are slow: while nothing comes they are a pair of records, and they go on whole.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include <optional>
+
+#include "tests/unit/proxy/gateway.h"
+
+namespace proxy_slow_uploads_test {
+
+using namespace coir::test;
+using coir::Address;
+using coir::Fiber;
+
+namespace {
+
+constexpr int kSlow = 6;  // more than there are places
+constexpr std::string_view kFine = "GET /fine HTTP/1.1\r\nHost: t\r\n\r\n";
+constexpr std::string_view kBegin = "POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nfirst,";
+constexpr std::string_view kBeginChunks =
+    "POST /up HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nfirst,";
+
+// Taking is an upstream that takes content up to `end` and answers with 200, and anything without content with hello. Behind
+// the first of it, it does `then`, if there is one.
+struct Taking {
+  std::string_view end = "second";
+  std::function<bool(Peer&)> then = {};
+  std::atomic<int> begun{0}, gone{0};
+
+  ScriptedServer::Script script() {
+    return [this](Peer& peer) {
+      for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+        if (!head.starts_with("POST")) {
+          if (!peer.say(kHello)) return;
+        } else if (!take(peer)) {
+          ++gone;
+          return;
+        } else if (!peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")) {
+          return;
+        }
+      }
+    };
+  }
+  bool take(Peer& peer) {
+    char text[256];
+    std::size_t have = 0;
+    for (bool first = true; have < sizeof text;) {
+      const std::string_view byte = peer.hear_content(1);
+      if (byte.empty()) return false;
+      text[have++] = byte[0];
+      const std::string_view heard(text, have);
+      if (first && heard.find("first,") != heard.npos) {
+        first = false;
+        ++begun;
+        if (then) return then(peer);
+      }
+      if (heard.ends_with(end)) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(ProxySlowUploads, Gateway) {
+  bool rest(Server& server, Stage& stage, std::size_t uploads) {
+    return until([&] { return stage.forwarder->waiting() == uploads && server.gauges().active == 0; }, soon());
+  }
+  // at_rest has a client begin an upload, and runs `visit` when nothing of it is active.
+  template <class Visit>
+  void at_rest(Taking& upstream, const ForwardRules& rules, std::string_view begin, Visit visit) {
+    through(upstream.script(), rules, {}, [&](Server& server, const Address& address, Stage& stage) {
+      upstream.begun = upstream.gone = 0;
+      Client client(address);
+      expect(client.say(begin) && rest(server, stage, 1));
+      visit(server, client, stage);
+    });
+  }
+};
+
+TEST(ProxySlowUploads, hold_no_place_and_no_buffer_while_nothing_moves) {
+  Taking upstream;
+  ServerOptions options;
+  options.max_active = 2;
+  through(upstream.script(), {}, options, [&](Server& server, const Address& address, Stage& stage) {
+    const auto buffers = [] { return coir::account::buffers.used() - coir::Buffer::spare_bytes(); };
+    const std::size_t buffers_before = buffers(), streams_before = coir::account::streams.used();
+    static std::array<std::optional<Client>, kSlow> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say(kBegin));
+    }
+    expect(rest(server, stage, kSlow));
+    expect(buffers() == buffers_before);
+    expect(coir::account::streams.used() - streams_before <= kSlow * 700);
+    Client other(address);
+    expect(other.say(kFine) && other.hear("hello"));
+    for (auto& client : clients) expect(client->say("second") && client->hear("taken"));
+    for (auto& client : clients) expect(client->say(kFine) && client->hear("hello"));
+    expect(rest(server, stage, 0));
+    for (auto& client : clients) client.reset();
+  });
+}
+
+TEST(ProxySlowUploads, rest_between_any_two_bytes) {
+  Taking upstream{.end = "0\r\n\r\n"};
+  at_rest(upstream, {}, kBeginChunks, [&](Server& server, Client& client, Stage& stage) {
+    for (const char byte : std::string_view("\r\n6;x=y\r\nsecond\r\n0\r\n")) {
+      expect(client.say({&byte, 1}));
+      // The byte is taken up: then it rests again.
+      int unread = 1;
+      expect(until([&] { return ::ioctl(client.stream.fd(), SIOCOUTQ, &unread) == 0 && unread == 0; }, soon()));
+      expect(rest(server, stage, 1));
+    }
+    expect(client.say("\r\n") && client.hear("taken") && client.say(kFine) && client.hear("hello"));
+  });
+}
+
+TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
+  Taking upstream;
+  at_rest(upstream, {.body_timeout = 2100ms}, kBegin, [&](Server&, Client& client, Stage&) {
+    expect(client.hear("408 Request Timeout") && until([&] { return upstream.gone == 1; }, soon()));
+  });
+}
+
+TEST(ProxySlowUploads, one_that_vanishes_has_its_upstream_left) {
+  Taking upstream;
+  at_rest(upstream, {}, kBegin, [&](Server& server, Client& client, Stage& stage) {
+    client.reset();
+    expect(until([&] { return upstream.gone == 1; }, soon()) && rest(server, stage, 0));
+  });
+}
+
+TEST(ProxySlowUploads, an_upstream_that_hangs_up_is_502) {
+  std::atomic<bool> goes{false};
+  Taking upstream;
+  upstream.then = [&](Peer& peer) {
+    while (!goes) ::poll(nullptr, 0, 1);
+    return peer.hang_up(), false;
+  };
+  at_rest(upstream, {}, kBegin, [&](Server&, Client& client, Stage&) {
+    goes = true;
+    expect(client.hear("502 Bad Gateway"));
+    goes = false;
+  });
+}
+
+TEST(ProxySlowUploads, an_answer_that_comes_first_ends_them) {
+  std::atomic<bool> goes{false};
+  Taking upstream;
+  upstream.then = [&](Peer& peer) {
+    while (!goes) ::poll(nullptr, 0, 1);
+    return peer.say("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"), false;
+  };
+  at_rest(upstream, {}, kBegin, [&](Server&, Client& client, Stage&) {
+    goes = true;
+    expect(client.hear("413 Content Too Large") && client.hear("big"));
+    goes = false;
+  });
+}
+
+TEST(ProxySlowUploads, a_server_that_stops_takes_the_rest_of_them) {
+  Taking upstream;
+  at_rest(upstream, {}, kBegin, [&](Server& server, Client& client, Stage&) {
+    Fiber stopper = coir::spawn([&] { expect(server.stop(soon()).has_value()); });
+    expect(until([&] { return server.gauges().active == 1; }, soon()));
+    expect(client.say("second") && client.hear("taken") && client.hear_the_end());
+    client.reset();
+    expect(stopper.join().has_value());
+  });
+}
+
+}  // namespace proxy_slow_uploads_test
