@@ -63,7 +63,7 @@ void RelayedContent::advance(const RelayedContent& seen, int fd, std::size_t fou
 }
 
 void OwedFraming::owe(std::string_view framing) noexcept {
-  memcpy(text, framing.data(), framing.size());
+  if (!framing.empty()) memcpy(text, framing.data(), framing.size());
   bytes = static_cast<std::uint8_t>(framing.size());
 }
 

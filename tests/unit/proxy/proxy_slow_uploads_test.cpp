@@ -127,6 +127,14 @@ TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
   });
 }
 
+TEST(ProxySlowUploads, one_whose_time_is_too_short_to_rest_is_408_behind_it) {
+  Taking upstream;
+  through(upstream.script(), {.body_timeout = 200ms}, {}, [&](Server&, const Address& address, Stage&) {
+    Client client(address);
+    expect(client.say(kBegin) && client.hear("408 Request Timeout"));
+  });
+}
+
 TEST(ProxySlowUploads, one_that_vanishes_has_its_upstream_left) {
   Taking upstream;
   at_rest(upstream, {}, kBegin, [&](Server& server, Client& client, Stage& stage) {

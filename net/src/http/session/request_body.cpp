@@ -141,7 +141,8 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
 
 // await_content waits until content can be read, or the descriptor `beside`; it only looks where it may not wait. True:
 // reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
-// `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come).
+// `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come; with a `fault_` the time for the
+// content is over).
 std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Deadline patience) noexcept {
   hold();
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
@@ -169,7 +170,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   body_waited_ns_ += monotonic_ns() - began_ns;
   hold();
   if (may_go_on && !ready && ready.error().is_late() && patience < deadline) return std::unexpected(ready.error());
-  if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return true;
+  if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return body_failed(Error{ErrorCode::timed_out});
   if (!ready) return std::unexpected(ready.error());
   return is_there();
 }
