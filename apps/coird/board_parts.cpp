@@ -39,7 +39,7 @@ void BoardParts::write_metrics(coir::http::MetricsText& text) noexcept {
   constexpr std::size_t kMost = 8;
   coir::port::Thermometer found[kMost];
   std::size_t count = 0;
-  on_pool([&] { count = hardware_.thermometers(found).value_or(0); });
+  if (hardware_.has_thermometers()) on_pool([&] { count = hardware_.thermometers(found).value_or(0); });
   coir::http::LabelledFigure figures[kMost];
   for (std::size_t i = 0; i < count; ++i) figures[i] = {found[i].name, found[i].millidegrees};
   if (count != 0)

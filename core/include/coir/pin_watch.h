@@ -32,16 +32,17 @@ class PinWatch {
   ~PinWatch();
 
   // next waits for the next edge. Its member `lost` counts edges that came too fast to be kept. Errors: closed (the chip has
-  // vanished: kernels that wake nobody then are asked every second), and those of coir::wait.
+  // vanished: kernels that wake nobody then are asked every second), temporary (sysfs had no level just then), and those of
+  // coir::wait.
   [[nodiscard]] std::expected<port::PinEdge, Error> next(Deadline deadline = Deadline::never()) noexcept;
 
   // poll is next without waiting: `temporary` if no edge is there. A select waits for {fd(), direction()}, as
-  // Case::ready(watch.fd(), watch.direction()), after poll has returned that, and loops.
+  // Case::ready(watch.fd(), watch.direction()), after poll has returned that, and loops. Errors: closed, temporary, system.
   [[nodiscard]] std::expected<port::PinEdge, Error> poll() noexcept;
   int fd() const noexcept { return pin_.fd(); }
   Direction direction() const noexcept { return pin_.is_urgent() ? Direction::urgent : Direction::readable; }
 
-  // read returns the level now. Errors: closed, system.
+  // read returns the level now. Errors: closed, temporary, system.
   [[nodiscard]] std::expected<bool, Error> read() noexcept;
 
  private:

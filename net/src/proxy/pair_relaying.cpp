@@ -224,4 +224,24 @@ ForwardKeeper::Next ForwardKeeper::put(Stream& stream, Buffer& unsent, std::stri
   return Next::rest;
 }
 
+void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
+  ForwardPair& pair = pair_of(connection);
+  pair.client = &connection;
+  pair.moved = pair.client_news = true;
+  kernel::probe_peer(connection.stream.fd());
+  kernel::probe_peer(pair.lease.stream().fd());
+  // Nothing is known of what either has sent meanwhile.
+  connection.stream.mark_readable();
+  if (pair.tunnel && !sent.empty() && put(pair.lease.stream(), pair.unsent_to_upstream, sent) == Next::cut) {
+    return end(pair, Next::cut);
+  }
+  go_on(pair, memory);
+}
+
+void ForwardKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
+  ForwardPair& pair = pair_of(connection);
+  pair.client_news = connection.awaits == Direction::readable;
+  go_on(pair, memory);
+}
+
 }  // namespace coir::http

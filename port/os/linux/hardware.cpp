@@ -79,6 +79,10 @@ std::expected<Hardware, int> Hardware::open(const char* folder) noexcept {
   return Hardware(fd);
 }
 
+bool Hardware::has_thermometers() const noexcept {
+  return ::faccessat(root_, "class/thermal/thermal_zone0", F_OK, 0) == 0;
+}
+
 std::expected<std::size_t, int> Hardware::thermometers(std::span<Thermometer> into) const noexcept {
   std::size_t count = 0;
   const int error = each_entry(root_, Path("class/thermal"), [&](std::string_view zone) noexcept {

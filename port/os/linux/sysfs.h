@@ -3,9 +3,10 @@
 // Small text files below a folder like /sys, for the drivers of a board's parts.
 
 #include <coir/port/beneath.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -104,19 +105,23 @@ template <class Take>
 int each_entry(int root, const Path& folder, Take take) noexcept {
   const Descriptor found(open_file(root, folder, false));
   if (found.get() < 0) return found.get() == -ENOENT ? 0 : -found.get();
-  const int readable = ::openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (readable < 0) return errno;
-  DIR* const listed = ::fdopendir(readable);
-  if (listed == nullptr) {
-    const int error = errno;
-    ::close(readable);
-    return error;
+  const Descriptor readable(::openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (readable.get() < 0) return errno;
+  // No opendir: it takes memory that no account knows.
+  alignas(std::uint64_t) char entries[1024];
+  for (;;) {
+    const long size = syscall(SYS_getdents64, readable.get(), entries, sizeof entries);
+    if (size <= 0) return size == 0 ? 0 : errno;
+    for (long at = 0; at < size;) {
+      // The kernel's struct linux_dirent64: two numbers of 64 bits, the entry's size, its type, its name.
+      constexpr std::size_t kSizeAt = 16, kNameAt = 19;
+      std::uint16_t bytes;
+      memcpy(&bytes, entries + at + kSizeAt, sizeof bytes);
+      const std::string_view name = entries + at + kNameAt;
+      at += bytes;
+      if (is_name(name) && !take(name)) return 0;
+    }
   }
-  while (const dirent* const entry = ::readdir(listed)) {
-    if (is_name(entry->d_name) && !take(std::string_view(entry->d_name))) break;
-  }
-  ::closedir(listed);
-  return 0;
 }
 
 }  // namespace coir::port::sysfs

@@ -8,6 +8,7 @@
 // one byte is allocated for each connection, to see that it is found. With COIR_MEMINFO=FILE the daemon reads that file
 // instead of /proc/meminfo.
 
+#include <coir/blocking.h>
 #include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <pthread.h>
@@ -118,7 +119,9 @@ extern "C" {
 bool __real__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes);
 bool __wrap__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes) {
   const bool granted = __real__ZN4coir7Account6chargeEm(account, bytes);
-  t_covered = granted && !reserves_at_start(*account) ? bytes : 0;
+  // A thread of the blocking pool is charged to the stacks when it starts.
+  const bool is_thread = account == &coir::account::stacks && bytes == coir::kBlockingStackBytes;
+  t_covered = granted && (is_thread || !reserves_at_start(*account)) ? bytes : 0;
   if (account == &coir::account::connections && getenv("COIR_PLANT") != nullptr) {
     void* volatile planted = malloc(1);
     free(planted);
@@ -251,7 +254,8 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
   // One of the first workers may say that coird is ready while this thread still creates the others.
   const bool at_start = t_starting || !g_ready.load(std::memory_order_relaxed);
   if (!at_start || number >= sizeof g_starts / sizeof g_starts[0]) {
-    note("pthread_create", 1, __builtin_return_address(0));
+    note("pthread_create", coir::kBlockingStackBytes, __builtin_return_address(0));
+    const PaidFor inside;
     return __real_pthread_create(thread, attributes, run, argument);
   }
   t_starting = true;

@@ -10,7 +10,7 @@
 #include "http/session/client_limits.h"
 #include "http/session/connection.h"
 #include "http/session/handler_watch.h"
-#include "http/session/keeper.h"
+#include "http/session/keepers.h"
 
 namespace coir::http {
 

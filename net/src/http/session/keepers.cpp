@@ -1,7 +1,7 @@
 // The keepers of one server. Declared in http/session/keeper.h.
+#include "http/session/keepers.h"
 #include "base/turn.h"
 #include "http/session/engine.h"
-#include "http/session/keeper.h"
 
 namespace coir::http {
 namespace {

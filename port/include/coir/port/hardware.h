@@ -62,6 +62,9 @@ class Hardware {
   // open takes the folder that the paths above begin in.
   [[nodiscard]] static std::expected<Hardware, int> open(const char* folder) noexcept;
 
+  // has_thermometers tells whether there may be any, at the cost of one look for a file.
+  [[nodiscard]] bool has_thermometers() const noexcept;
+
   // thermometers and leds read all there are, as many as fit, in the order of their names, and return how many. One that
   // cannot be read is left out. None at all is no error.
   [[nodiscard]] std::expected<std::size_t, int> thermometers(std::span<Thermometer> into) const noexcept;
