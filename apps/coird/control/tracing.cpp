@@ -44,7 +44,7 @@ void Control::send_trace(coir::TcpStream& client) noexcept {
   coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [to = PipeEnd(ends[1])]() mutable {
     static_cast<void>(coir::blocking([to = std::move(to)] { return coir::write_trace(to.fd).has_value(); }));
   });
-  char part[2048];
+  char part[512];
   const coir::Deadline deadline = coir::Deadline::after(30s);  // nobody else is answered meanwhile
   while (const auto size = from->read(part)) {
     if (!client.write({part, *size}, deadline)) break;

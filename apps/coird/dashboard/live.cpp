@@ -50,7 +50,8 @@ void Dashboard::run() noexcept {
 bool Dashboard::publish() noexcept {
   // Too large for a stack; this fiber's alone.
   static char log[kShownLog], told[kShownLog], room[6 * kShownLog + 6_KiB];
-  FigureTexts texts;
+  static FigureTexts texts;
+  texts = {};
   {
     const auto turn = turn_.lock();
     if (!turn) return false;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,23 @@ int convert_chosen(int root, const Path& converter, std::uint32_t channel, std::
   return parse(read_file(root, converter), raw);
 }
 
+// Not inlined, so that a list and its folder's names do not share a frame with what is read.
+[[gnu::noinline]] bool read_zone(int root, std::string_view zone, Thermometer& into) noexcept {
+  if (parse(read_file(root, Path("class/thermal/", zone, "/temp")), into.millidegrees) != 0) return false;
+  const Content type = read_file(root, Path("class/thermal/", zone, "/type"));
+  put_name(into.name, type.error == 0 ? type.text() : zone);
+  return true;
+}
+
+[[gnu::noinline]] bool read_led(int root, std::string_view name, Led& into) noexcept {
+  if (name.size() >= sizeof into.name ||
+      parse(read_file(root, Path("class/leds/", name, "/brightness")), into.brightness) != 0 ||
+      parse(read_file(root, Path("class/leds/", name, "/max_brightness")), into.most) != 0)
+    return false;
+  put_name(into.name, name);
+  return true;
+}
+
 }  // namespace
 
 Hardware::~Hardware() {
@@ -80,7 +98,8 @@ std::expected<Hardware, int> Hardware::open(const char* folder) noexcept {
 }
 
 bool Hardware::has_thermometers() const noexcept {
-  return ::faccessat(root_, "class/thermal/thermal_zone0", F_OK, 0) == 0;
+  struct stat found;
+  return ::fstatat(root_, "class/thermal/thermal_zone0", &found, 0) == 0;
 }
 
 std::expected<std::size_t, int> Hardware::thermometers(std::span<Thermometer> into) const noexcept {
@@ -88,9 +107,7 @@ std::expected<std::size_t, int> Hardware::thermometers(std::span<Thermometer> in
   const int error = each_entry(root_, Path("class/thermal"), [&](std::string_view zone) noexcept {
     if (!zone.starts_with("thermal_zone")) return true;
     if (count == into.size()) return false;
-    const Content type = read_file(root_, Path("class/thermal/", zone, "/type"));
-    if (parse(read_file(root_, Path("class/thermal/", zone, "/temp")), into[count].millidegrees) == 0)
-      put_name(into[count++].name, type.error == 0 ? type.text() : zone);
+    if (read_zone(root_, zone, into[count])) ++count;
     return true;
   });
   if (error != 0) return std::unexpected(error);
@@ -102,13 +119,7 @@ std::expected<std::size_t, int> Hardware::leds(std::span<Led> into) const noexce
   std::size_t count = 0;
   const int error = each_entry(root_, Path("class/leds"), [&](std::string_view name) noexcept {
     if (count == into.size()) return false;
-    Led& led = into[count];
-    if (name.size() < sizeof led.name &&
-        parse(read_file(root_, Path("class/leds/", name, "/brightness")), led.brightness) == 0 &&
-        parse(read_file(root_, Path("class/leds/", name, "/max_brightness")), led.most) == 0) {
-      put_name(led.name, name);
-      ++count;
-    }
+    if (read_led(root_, name, into[count])) ++count;
     return true;
   });
   if (error != 0) return std::unexpected(error);

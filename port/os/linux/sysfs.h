@@ -108,7 +108,7 @@ int each_entry(int root, const Path& folder, Take take) noexcept {
   const Descriptor readable(::openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (readable.get() < 0) return errno;
   // No opendir: it takes memory that no account knows.
-  alignas(std::uint64_t) char entries[1024];
+  alignas(std::uint64_t) char entries[288];  // no name has more than 255 bytes
   for (;;) {
     const long size = syscall(SYS_getdents64, readable.get(), entries, sizeof entries);
     if (size <= 0) return size == 0 ? 0 : errno;
