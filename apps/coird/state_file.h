@@ -11,7 +11,7 @@
 // The files of the folder of --state. README.md lists them. Each is replaced whole, and ends with the line of its sum
 // (coir/sum.h); a kill or a loss of power leaves the old content or the new one.
 
-// make_state_folder makes the folder, if its parent is there. A failure is told by what is then to be written there.
+// make_state_folder makes the folder, if its parent is there. Where it cannot, the first write there says so.
 void make_state_folder(const char* folder) noexcept;
 
 // remove_leftovers removes the temporary files that kills have left there. No other process writes to the folder.

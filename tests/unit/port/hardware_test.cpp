@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "small_files.h"
 #include "tests/support/folder.h"
 
 namespace hardware_test {
@@ -19,6 +20,8 @@ namespace hardware_test {
 using coir::port::Hardware;
 using coir::port::Led;
 using coir::port::Thermometer;
+using coir::test::get;
+using coir::test::put;
 
 TEST_GROUP(Hardware) {
   coir::test::Folder base;
@@ -35,23 +38,6 @@ TEST_GROUP(Hardware) {
   void teardown() override {
     board = Hardware();
     CHECK_EQUAL(0, chdir("/"));
-  }
-  void put(const char* path, const char* text) {
-    char folder[256];
-    snprintf(folder, sizeof folder, "mkdir -p $(dirname '%s')", path);
-    CHECK_EQUAL(0, system(folder));
-    FILE* const file = fopen(path, "w");
-    CHECK(file != nullptr);
-    fputs(text, file);
-    fclose(file);
-  }
-  const char* get(const char* path) {
-    static char text[64];
-    FILE* const file = fopen(path, "r");
-    CHECK_TEXT(file != nullptr, path);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
   }
 };
 

@@ -17,6 +17,7 @@
 
 #include <string_view>
 
+#include "small_files.h"
 #include "tests/support/folder.h"
 
 namespace pins_test {
@@ -26,6 +27,8 @@ using coir::port::PinEdges;
 using coir::port::PinPlace;
 using coir::port::Pins;
 using coir::port::PinUse;
+using coir::test::get;
+using coir::test::put;
 
 namespace {
 
@@ -121,23 +124,6 @@ TEST_GROUP(Pins) {
     auto opened = Pins::open({.sysfs = "sys", .devices = devices, .board = kBoard});
     CHECK(opened.has_value());
     pins = std::move(*opened);
-  }
-  void put(const char* path, const char* text) {
-    char folder[256];
-    snprintf(folder, sizeof folder, "mkdir -p $(dirname '%s')", path);
-    CHECK_EQUAL(0, system(folder));
-    FILE* const file = fopen(path, "w");
-    CHECK(file != nullptr);
-    fputs(text, file);
-    fclose(file);
-  }
-  const char* get(const char* path) {
-    static char text[64];
-    FILE* const file = fopen(path, "r");
-    CHECK_TEXT(file != nullptr, path);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
   }
   void happen(std::uint32_t id, std::uint32_t number) {
     gpio_v2_line_event event{};
