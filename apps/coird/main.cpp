@@ -72,7 +72,7 @@ int open_trace(const Options& options, int& fd) noexcept {
                             "name a file that coird can write, in a folder that there is");
 }
 
-int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
+[[gnu::noinline]] int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
@@ -242,18 +242,21 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
   return status;
 }
 
+// serve_safely serves in safe mode. A frame of its own: the options that were good last are as large as three pages.
+[[gnu::noinline]] int serve_safely(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
+  Options last_good;
+  const char* const file = safe.good_file();
+  const bool usable = file != nullptr && parse_options(count, arguments, last_good, file);
+  safe.apply(options, usable ? &last_good : nullptr);
+  return serve(options, safe, count, arguments);
+}
+
 // start serves, in safe mode where it must. `good` tells that the options are in order.
 int start(Options& options, bool good, int count, char** arguments) noexcept {
   SafeMode safe;
   if (!options.check && !safe.begin(options, {arguments, static_cast<std::size_t>(count)})) return 0;
-  if (!good && !safe.on()) return 2;
-  Options last_good;
-  if (safe.on()) {
-    const char* const file = safe.good_file();
-    const bool usable = file != nullptr && parse_options(count, arguments, last_good, file);
-    safe.apply(options, usable ? &last_good : nullptr);
-  }
-  return serve(options, safe, count, arguments);
+  if (safe.on()) return serve_safely(options, safe, count, arguments);
+  return good ? serve(options, safe, count, arguments) : 2;
 }
 
 }  // namespace
