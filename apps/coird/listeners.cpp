@@ -106,8 +106,7 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
         continue;
       }
       // Any other error, such as that of a port which needs privileges, would come again: then nothing is released.
-      // Without fibers a client of that moment may wait for long: the reload is rejected.
-      if (!releases && coir::kFibers && server != nullptr && listener.error().sys == EADDRINUSE) {
+      if (!releases && server != nullptr && listener.error().sys == EADDRINUSE) {
         bool may_be_released = false;
         for (std::size_t k = 0; k < kMost; ++k) may_be_released |= is_in_the_way(found, k, wanted.address);
         if (may_be_released) continue;

@@ -78,6 +78,8 @@ std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept 
     // The kernel takes a descriptor before it looks for a connection: without one it does not say whether there is any.
     const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(use.fd()));
     if (!none) return std::unexpected(Error::from_errno(-fd));
+    // That was the look, and nothing else runs in it: the listener may not be another one behind it.
+    if (deadline == Deadline::now()) return std::unexpected(Error{ErrorCode::timed_out});
     if (auto ready = wait(use.fd(), Direction::readable, deadline); !ready) return std::unexpected(ready.error());
   }
 }

@@ -2,14 +2,17 @@
 // server has a thread of the test's to itself.
 
 #include <CppUTest/TestHarness.h>
+#include <arpa/inet.h>
 #include <coir/config.h>
 #include <coir/detail/accounts.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -472,6 +475,40 @@ TEST(HttpServer, a_listener_is_added_and_removed_while_it_serves) {
   });
   CHECK(ran.has_value());
   CHECK(kept);
+}
+
+TEST(HttpServer, who_waits_at_a_listener_that_is_removed_is_served) {
+  auto server = Server::create({.handler = echo});
+  CHECK(server.has_value());
+  int served = 0;
+  const auto ran = coir::run_until_idle({.workers = 1}, [&] {
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    CHECK(listener.has_value());
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(listener->local_address().port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const auto number = server->add(std::move(*listener));
+    CHECK(number && server->start());
+    // Without a switch in between, so that the kernel alone knows of them.
+    int clients[3];
+    for (int& each : clients) {
+      each = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      CHECK_EQUAL(0, ::connect(each, reinterpret_cast<const sockaddr*>(&to), sizeof to));
+    }
+    server->remove(*number);
+    for (const int each : clients) {
+      constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+      char answer[15] = {};
+      if (::send(each, kGet.data(), kGet.size(), MSG_NOSIGNAL) > 0 &&
+          coir::wait(each, coir::Direction::readable, soon()) && ::recv(each, answer, sizeof answer, 0) > 0)
+        served += std::string_view(answer, sizeof answer) == "HTTP/1.1 200 OK";
+      coir::close_fd(each);
+    }
+    CHECK(server->stop(soon()).has_value());
+  });
+  CHECK(ran.has_value());
+  LONGS_EQUAL(3, served);
 }
 
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {

@@ -115,6 +115,13 @@ std::expected<std::size_t, Error> Acceptor::add(TcpListener&& listener, TlsConte
 
 void Acceptor::remove(std::size_t number) noexcept {
   Listening& gone = listening_[number];
+  // Who waits already is let in: closed with the listener, the kernel would reset their connections.
+  constexpr int kMost = 256;
+  for (int each = 0; started_ && each < kMost; ++each) {
+    auto accepted = gone.listener.accept(Deadline::now());
+    if (!accepted) break;
+    admit(std::move(*accepted), gone);
+  }
   gone.listener.close();
   static_cast<void>(gone.fiber.cancel());
   // Not ended by the caller's cancellation: the next listener takes this place.

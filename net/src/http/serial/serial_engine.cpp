@@ -198,6 +198,14 @@ std::expected<std::size_t, Error> SerialEngine::add(TcpListener&& listener, TlsC
   return std::unexpected(Error{ErrorCode::limit});
 }
 
+// remove lets in who waits at the listener: closed with it, the kernel would reset their connections.
+void SerialEngine::remove(std::size_t number) noexcept {
+  TcpListener& gone = listeners_[number];
+  constexpr int kMostBursts = 8;
+  for (int burst = 0; burst < kMostBursts && kernel::has_connection(gone.fd()); ++burst) accept_from(number);
+  gone.close();
+}
+
 // begin_stop may be called while a connection is being served: that one is left alone.
 void SerialEngine::begin_stop() noexcept {
   stopping_.store(true);

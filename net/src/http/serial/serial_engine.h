@@ -25,7 +25,7 @@ class SerialEngine : public Engine {
 
   // These are Engine's functions of the same names.
   std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept;
-  void remove(std::size_t number) noexcept { listeners_[number].close(); }
+  void remove(std::size_t number) noexcept;
   void begin_stop() noexcept;
   bool stopped() noexcept { return stopping() && keepers.stop() && records_.taken() == 0; }
   std::expected<void, Error> stop() noexcept;

@@ -31,8 +31,8 @@ struct ServingLoop::Stop : Interrupter {
     if (signal && *signal == SIGHUP) {
       const ServerOptions& options = stop.engine->options;
       if (options.on_hangup) options.on_hangup();
-      // It may have added listeners, or closed some. Between two exchanges they are watched anew at once.
-      return stop.engine->loop.serves();
+      // It may have added listeners, or closed some.
+      return stop.engine->loop.end_wait();
     }
     const bool signalled = signal.has_value();
     if (signalled && !stop.engine->stopping()) {
@@ -89,7 +89,7 @@ void ServingLoop::serve_round() noexcept {
     for (const Keeper* keeper = engine_.keepers.first(); keeper != nullptr; keeper = keeper->next) {
       next = std::min(next, keeper->due());
     }
-    const auto ready = poll_set_.wait(next);
+    const bool ready = wait(next);
     // begin_stop has looked through the resting ones itself, and what is watched is closed.
     if (ready && !engine_.stopping()) collect();
     for (Keeper* keeper = engine_.keepers.first(); keeper != nullptr && !engine_.stopping(); keeper = keeper->next) {
@@ -103,6 +103,14 @@ void ServingLoop::serve_round() noexcept {
 // watch has poll watch `fd`, or -1 for none, and whoever else might want to be served.
 void ServingLoop::watch(int fd) noexcept {
   poll_set_.watch(fd, engine_.listeners(), engine_.may_accept(), engine_.resting, engine_.keepers.first());
+}
+
+bool ServingLoop::wait(Deadline deadline) noexcept {
+  waits_ = true;
+  reloaded_ = false;
+  const bool ready = poll_set_.wait(deadline).has_value();
+  waits_ = false;
+  return ready;
 }
 
 // collect follows a poll. Connections that rested and have become readable come before new ones.
@@ -195,11 +203,11 @@ void ServingLoop::await_content(Connection& connection, Deadline deadline) noexc
     const std::int64_t spent = monotonic_ns() - connection.since_ns;
     if (spent >= kGraceNs && progress(connection) / static_cast<std::uint64_t>(spent / 1'000'000) < kSlow) {
       watch(-1);
-      const bool asked = poll_set_.wait(Deadline::now()).has_value();
+      const bool asked = wait(Deadline::now());
       if (engine_.stopping()) return;
       if (engine_.ready.front() != nullptr || (asked && others_want())) break;
     }
-    const auto there = wait(fd, connection.awaits, std::min(deadline, Deadline::after(kLook)));
+    const auto there = coir::wait(fd, connection.awaits, std::min(deadline, Deadline::after(kLook)));
     if (there || !there.error().is_late() || deadline.passed()) return;
   }
   engine_.counters.evicted_slow.fetch_add(1);
@@ -208,14 +216,18 @@ void ServingLoop::await_content(Connection& connection, Deadline deadline) noexc
 }
 
 void ServingLoop::await_head(int fd, Deadline deadline) noexcept {
-  if (const auto there = wait(fd, Direction::readable, std::min(deadline, turn_end()));
+  if (const auto there = coir::wait(fd, Direction::readable, std::min(deadline, turn_end()));
       there || there.error() != ErrorCode::timed_out || deadline.passed()) {
     return;
   }
   // The first event decides, of this client or another.
   while (engine_.ready.front() == nullptr) {
     watch(fd);
-    if (!poll_set_.wait(deadline) || poll_set_.is_served_ready()) return;
+    if (!wait(deadline)) {
+      if (reloaded_) continue;
+      return;
+    }
+    if (poll_set_.is_served_ready()) return;
     if (!engine_.stopping() && others_want()) break;
   }
   // The reader finds the end of the stream.
@@ -227,7 +239,7 @@ bool ServingLoop::yield_turn() noexcept {
   if (!turn_end().passed()) return true;
   if (engine_.ready.front() != nullptr) return false;
   watch(-1);
-  return !poll_set_.wait(Deadline::now()) || engine_.stopping() || !others_want();
+  return !wait(Deadline::now()) || engine_.stopping() || !others_want();
 }
 
 // others_want looks at what a poll found. A resting client that has only gone away wants nothing, and is closed.

@@ -26,6 +26,11 @@ class ServingLoop {
   // serve_ready serves the connections that are ready, one turn each; serves tells whether one is being served.
   void serve_ready() noexcept;
   bool serves() const noexcept { return serves_; }
+  // end_wait follows a reload: whoever waits for all that are watched watches them anew. It tells whether nobody does.
+  bool end_wait() noexcept {
+    reloaded_ = waits_;
+    return !waits_;
+  }
 
   // These are Engine's functions of the same names. begin_waiting waits until the client is ready or `deadline` has
   // passed. When another client wants the session it shuts the stream down, and end_waiting returns false: for a head
@@ -44,6 +49,8 @@ class ServingLoop {
   void await_head(int fd, Deadline deadline) noexcept;
   void await_content(Connection& connection, Deadline deadline) noexcept;
   void watch(int fd) noexcept;
+  // wait waits for one of those that are watched, and ends when a reload may have changed them, too.
+  bool wait(Deadline deadline) noexcept;
   void collect() noexcept;
   bool others_want() noexcept;
   void expire_resting() noexcept;
@@ -55,6 +62,8 @@ class ServingLoop {
   PollSet poll_set_;
   std::int64_t turn_began_ns_ = 0;
   bool serves_ = false;
+  bool waits_ = false;     // for all that are watched
+  bool reloaded_ = false;  // in the middle of such a wait
   bool turned_away_ = false;
   bool heads_over_ = false;  // the server has been stopping for long enough
   int awaited_head_ = -1;    // the socket of the client that owes a head
