@@ -169,6 +169,10 @@ void EventKeeper::work(bool told) noexcept {
       [this](Connection& each) { close(each); });
 }
 
+Deadline EventKeeper::next_work() const noexcept {
+  return options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : Deadline::never();
+}
+
 void EventKeeper::send_to_all() noexcept {
   const KeptMemory memory = {.in = dropped_, .out = piece_};
   unsigned sent = 0;

@@ -30,7 +30,7 @@ class EventKeeper final : public Hub {
   void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;
   void serve(Connection& connection, KeptMemory memory) noexcept override;
   void work(bool told) noexcept override;
-  std::chrono::milliseconds interval() const noexcept override { return options_.keep_alive; }
+  Deadline next_work() const noexcept override;
 
  private:
   static constexpr std::size_t kPieceBytes = 4096;

@@ -34,11 +34,6 @@ bool Hub::send_keep_alive(Connection& connection) noexcept {
   return sent && *sent == kKeepAlive.size();
 }
 
-void Hub::put_off() noexcept {
-  const auto span = interval();
-  due_ = span.count() > 0 ? Deadline::after(span) : Deadline::never();
-}
-
 void Hub::tick() noexcept {
   work(false);
   put_off();

@@ -56,13 +56,13 @@ class Hub : public Keeper {
   void leave_all() noexcept;
   bool ends() const noexcept { return leaves_.load(std::memory_order_relaxed) || server_stops(); }
 
-  // work is done by the fiber, at the latest `interval` behind the last time: `told` by news, or else as the time has come;
-  // there may be news then, too. An interval of 0 is without end.
+  // work is done by the fiber: `told` by news, or else as the time has come that next_work told behind the last time; there
+  // may be news then, too.
   virtual void work(bool) noexcept {}
-  virtual std::chrono::milliseconds interval() const noexcept { return {}; }
+  virtual Deadline next_work() const noexcept { return Deadline::never(); }
 
  private:
-  void put_off() noexcept;
+  void put_off() noexcept { due_ = next_work(); }
   bool start() noexcept;
   static bool send_keep_alive(Connection& connection) noexcept;
   void run() noexcept;

@@ -136,13 +136,13 @@ void SocketTable::dropped(std::uint64_t mark) noexcept {
   give_record(record);
 }
 
-// interval is a fraction of the shortest of the times, so that each is kept to within that.
-std::chrono::milliseconds SocketTable::interval() const noexcept {
+// next_work is behind a fraction of the shortest of the times, so that each is kept to within that.
+Deadline SocketTable::next_work() const noexcept {
   using namespace std::chrono_literals;
   const WebSocketOptions& times = options_.socket;
   auto least = std::min({times.pong_timeout, times.message_timeout, times.close_timeout, times.write_timeout});
   if (times.ping_after.count() > 0) least = std::min(least, times.ping_after);
-  return std::clamp<std::chrono::milliseconds>(least / 4, 5ms, 1s);
+  return Deadline::after(std::clamp<std::chrono::milliseconds>(least / 4, 5ms, 1s));
 }
 
 void SocketTable::work(bool) noexcept {

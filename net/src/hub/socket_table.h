@@ -126,7 +126,7 @@ class SocketTable final : public Hub {
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
   void work(bool told) noexcept override;
-  std::chrono::milliseconds interval() const noexcept override;
+  Deadline next_work() const noexcept override;
 
  private:
   enum class Flushed : std::uint8_t { all, waits, failed };

@@ -195,8 +195,8 @@ void Listeners::farewell(Connection& connection) noexcept {
 }
 
 // Others' news must not put keep-alives off: the time is that of the last ones.
-std::chrono::milliseconds Listeners::interval() const noexcept {
-  return keep_alive_at_.is_never() ? options_.keep_alive : std::chrono::milliseconds(keep_alive_at_.remaining_ms());
+Deadline Listeners::next_work() const noexcept {
+  return keep_alive_at_.is_never() && options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : keep_alive_at_;
 }
 
 void Listeners::work(bool) noexcept {

@@ -92,7 +92,7 @@ class Listeners final : public http::Hub {
   void dropped(std::uint64_t mark) noexcept override;
   void stopping() noexcept override;
   void work(bool told) noexcept override;
-  std::chrono::milliseconds interval() const noexcept override;
+  Deadline next_work() const noexcept override;
 
  private:
   static constexpr std::size_t kPieceBytes = 4608;
