@@ -103,6 +103,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   std::int64_t now_ns = 0;                   // when this try began, or its content was sent
   bool tried_again = false;
   bool resumed = false;       // it has been kept before
+  bool was_slow = false;      // it has rested because its client sent nothing
   bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others
   bool takes_trailers = false;

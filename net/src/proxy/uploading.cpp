@@ -17,6 +17,9 @@ constexpr auto kLeaveWait = 1s;
 
 constexpr std::size_t kUploadBytes = 16 * 1024;
 
+// A client that has been slow before most likely is again, and others may want its place.
+constexpr auto kBeforeRestAgain = 2ms;
+
 }  // namespace
 
 Forwarding::Outcome Forwarding::send() noexcept {
@@ -75,9 +78,10 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   const std::span<char> place =
       taken->bytes().subspan(kBeforeChunk, taken->size() - kBeforeChunk - kBehindChunk - kLastChunk.size());
   unrepeatable = true;
+  const auto patience = was_slow ? kBeforeRestAgain : kBeforeRest;
   bool may_rest = true;
   for (bool last = false; !last && !got_head;) {
-    const auto awaited = await_piece(*this, may_rest ? Deadline::after(kBeforeRest) : Deadline::never());
+    const auto awaited = await_piece(*this, may_rest ? Deadline::after(patience) : Deadline::never());
     if (!awaited && awaited.error().is_late() && !client_failed()) {
       if (suspend_upload()) return {};
       may_rest = false;
