@@ -115,19 +115,10 @@ Forwarding::Outcome Forwarding::upload() noexcept {
 
 // upload_trailers sends the fields behind chunked content that may stand there.
 Forwarding::Outcome Forwarding::upload_trailers() noexcept {
-  ResponseHead lines({room.data(), room.size() / 4});
-  lines.fixed("0\r\n");
-  std::string_view rest(session.buffers->trailers, session.chunks_.trailer_bytes());
-  while (!rest.empty()) {
-    const std::string_view line = until(rest, '\r');
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const std::string_view name = until(line, ':');
-    if (!may_trail(name) || is_among(name, rules.request_drops)) continue;
-    lines.field(name, trim(after(line, std::min(name.size() + 1, line.size()))));
-  }
-  const std::string_view text = lines.finish();
+  const std::string_view kept(session.buffers->trailers, session.chunks_.trailer_bytes());
+  const std::string_view text = write_last_chunk(room.first(room.size() / 4), kept, rules.request_drops);
   // `room` holds them: nothing is heard before they are sent.
-  return send_beginning(text.empty() ? kLastChunk : text, {}, {rules.idle});
+  return send_beginning(text, {}, {rules.idle});
 }
 
 }  // namespace coir::http
