@@ -38,7 +38,9 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
     }
     if (pair.content.whole) {
       if (!pair.trailers) return Next::end;
-      if (const Next next = put_trailers(pair, memory.in); next != Next::again) return next;
+      const Next next = put_trailers(pair, memory.in);
+      if (next == Next::end) pair.client_stays = false;
+      if (next != Next::again) return next;
       continue;
     }
     if (pair.upstream_ended) return pair.client_ended || has_failed(pair.lease.stream()) ? Next::end : Next::rest;
