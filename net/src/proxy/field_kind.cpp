@@ -1,5 +1,8 @@
 #include "proxy/field_kind.h"
 
+#include <coir/http/wire/chunked.h>
+#include <coir/http/wire/response.h>
+
 #include <algorithm>
 
 #include "http/message/characters.h"
@@ -111,6 +114,21 @@ bool may_trail(std::string_view name) noexcept {
                                          "Warning",       "WWW-Authenticate"};
   return kind_of(name) == FieldKind::passed && name.find('_') == name.npos && !is_among(name, kNever) &&
          !begins_ignoring_case(name, "If-") && !begins_ignoring_case(name, "Access-Control-");
+}
+
+std::string_view write_last_chunk(std::span<char> into, std::string_view trailers,
+                                  std::span<const std::string_view> drops) noexcept {
+  ResponseHead lines(into);
+  lines.fixed("0\r\n");
+  while (!trailers.empty()) {
+    const std::string_view line = until(trailers, '\r');
+    trailers.remove_prefix(std::min(line.size() + 1, trailers.size()));
+    const std::string_view name = until(line, ':');
+    if (!may_trail(name) || is_among(name, drops)) continue;
+    lines.field(name, trim(after(line, std::min(name.size() + 1, line.size()))));
+  }
+  const std::string_view text = lines.finish();
+  return text.empty() ? kLastChunk : text;
 }
 
 }  // namespace coir::http

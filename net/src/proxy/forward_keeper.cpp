@@ -206,6 +206,7 @@ void ForwardKeeper::release(ForwardPair& pair) noexcept {
   }
   pair.unsent_to_client.give();
   pair.unsent_to_upstream.give();
+  pair.trailers.give();
   pair.lease.give_back(false);
   // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
   if (pair.streams != nullptr) pair.streams->fetch_sub(1, std::memory_order_release);
@@ -261,7 +262,20 @@ bool ForwardKeeper::stopped() noexcept {
   return pairs_.load(std::memory_order_acquire) == 0;
 }
 
-ForwardPair* ForwardKeeper::keep(Forwarding& forwarding) noexcept {
+// keep_trailers has the pair take those that have come, and those that come.
+bool ForwardKeeper::keep_trailers(ForwardPair& pair, const Forwarding& forwarding) noexcept {
+  auto taken = Buffer::take(sizeof(ForwardPair::Trailers));
+  if (!taken) return false;
+  auto* const kept = ::new (taken->data()) ForwardPair::Trailers;
+  kept->drops = forwarding.rules.response_drops;
+  const std::size_t have = pair.content.decoder.trailer_bytes();
+  if (have > sizeof kept->text) return false;
+  memcpy(kept->text, forwarding.trailers().data(), have);
+  pair.trailers = std::move(*taken);
+  return true;
+}
+
+ForwardPair* ForwardKeeper::keep(Forwarding& forwarding, std::span<const iovec> unsent) noexcept {
   auto* const made = construct_charged<ForwardPair>(account::streams);
   if (made == nullptr) return nullptr;
   pairs_.fetch_add(1, std::memory_order_relaxed);
@@ -271,13 +285,15 @@ ForwardPair* ForwardKeeper::keep(Forwarding& forwarding) noexcept {
   pair.tunnel = response.status == 101;
   pair.content = forwarding.relayed;
   pair.writes_chunks = forwarding.session.content_kind_ == Session::Content::chunked;
-  pair.reusable = response.keep_alive && pair.content.end != ContentEnd::close && !pair.tunnel;
-  if (!keep_content(forwarding.exchange, reinterpret_cast<std::uint64_t>(&pair))) {
+  pair.reusable = response.keep_alive && pair.content.end != ContentEnd::close && !pair.tunnel && !pair.content.strays;
+  const bool trails = pair.writes_chunks && forwarding.takes_trailers && pair.content.end == ContentEnd::chunked;
+  if (!store(pair.unsent_to_client, unsent) || (trails && !keep_trailers(pair, forwarding)) ||
+      !keep_content(forwarding.exchange, reinterpret_cast<std::uint64_t>(&pair))) {
     free_pair(pair);
     return nullptr;
   }
   pair.is_content = !pair.tunnel && !forwarding.rests_at_once;
-  pair.peeks = pair.is_content && !forwarding.lease.stream().secure();
+  pair.peeks = pair.is_content && !forwarding.keeps_unsent();
   pair.lease = std::move(forwarding.lease);
   const std::int64_t idle_ms = pair.is_content ? forwarding.rules.idle.count() : 0;
   pair.rest_idle_ms = static_cast<std::uint32_t>(shorter(forwarding.rules.rest_idle.count(), idle_ms));

@@ -30,6 +30,14 @@ struct ForwardPair {
     std::uint32_t at, end;
   };
   static Part& part(const Buffer& buffer) noexcept { return *reinterpret_cast<Part*>(buffer.data()); }
+  // Trailers that the client takes, of which some may have come; `drops` is ForwardRules::response_drops.
+  struct Trailers {
+    std::span<const std::string_view> drops;
+    char text[2048];
+  };
+  std::span<char> kept_trailers() const noexcept {
+    return trailers ? std::span(reinterpret_cast<Trailers*>(trailers.data())->text) : std::span<char>();
+  }
 
   ForwardKeeper* keeper = nullptr;
   Connection* client = nullptr;  // null before begin
@@ -37,6 +45,7 @@ struct ForwardPair {
   Atomic<std::uint32_t>* streams = nullptr;  // ForwardRules::streams, counted once the pair is kept
   Wait from_upstream, to_upstream, to_client;
   Buffer unsent_to_client, unsent_to_upstream;
+  Buffer trailers;                 // Trailers of a response whose client takes them, until they are sent
   RelayedContent content;          // of a response
   OwedFraming owed;                // to the client, of a response that is peeked at
   std::int64_t looked_ns = 0;      // when the client's socket was asked how much it holds
@@ -68,8 +77,9 @@ class ForwardKeeper final : public Keeper {
   static std::expected<ForwardKeeper*, Error> create() noexcept;
   static void destroy(ForwardKeeper* keeper) noexcept;
 
-  // keep takes over what `forwarding` has begun, and returns the pair. Null: it cannot, and nothing has changed.
-  ForwardPair* keep(Forwarding& forwarding) noexcept;
+  // keep takes over what `forwarding` has begun, and returns the pair. `unsent` are the bytes that its client has not taken of
+  // what was read. Null: it cannot, and nothing has changed.
+  ForwardPair* keep(Forwarding& forwarding, std::span<const iovec> unsent = {}) noexcept;
   // make_id writes the hexadecimal digits of a number that no other request has.
   void make_id(std::span<char, 16> digits) noexcept;
   std::string_view pseudonym() const noexcept { return {pseudonym_, sizeof pseudonym_}; }
@@ -107,6 +117,7 @@ class ForwardKeeper final : public Keeper {
   static bool is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
+  static bool keep_trailers(ForwardPair& pair, const Forwarding& forwarding) noexcept;
 
   // pair_relaying.cpp
   Next pass_down(ForwardPair& pair, KeptMemory memory) noexcept;
@@ -117,6 +128,8 @@ class ForwardKeeper final : public Keeper {
   Next end_of_upstream(ForwardPair& pair, Error error) noexcept;
   static Next flush(ForwardPair& pair, Stream& stream, Buffer& unsent) noexcept;
   static Next put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept;
+  static Next put_trailers(ForwardPair& pair, std::span<char> place) noexcept;
+  static bool store(Buffer& unsent, std::span<const iovec> parts) noexcept;
 
   Atomic<std::size_t> pairs_ = 0;
   Atomic<std::uint32_t> ids_ = 0;

@@ -78,6 +78,7 @@ void Forwarding::resume(WaitingExchange& waiting) noexcept {
     resumed = sent_whole = true;
     return go_on(Stage::answer);
   }
+  was_slow = true;
   limit_content();
   if (waiting.late_ns <= monotonic_ns() && kernel::peek(session.connection_->stream.fd()) == -EAGAIN) {
     static_cast<void>(session.body_failed(Error{ErrorCode::timed_out}));

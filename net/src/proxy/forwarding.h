@@ -79,7 +79,10 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   bool may_peek() const noexcept;
   std::expected<std::size_t, Error> look(std::span<char> into, Deadline until) noexcept;
   bool pass_content(std::span<char> bytes) noexcept;
+  bool pass_read(std::span<char> bytes, std::size_t found) noexcept;
   bool pass_peeked(const RelayedContent& seen, std::span<char> bytes, std::size_t found) noexcept;
+  bool pass_output() noexcept;
+  bool send_or_keep(std::span<iovec> parts, std::size_t behind) noexcept;
   void pass_trailers() noexcept;
   void cut(ForwardFailure failure) noexcept;
   void leave() noexcept;
@@ -91,6 +94,13 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
     return Deadline::at_ns(now_ns + std::chrono::nanoseconds(span).count());
   }
   bool is_event_stream() const noexcept;
+  // keeps_unsent: what the client does not take of the content is kept, as it cannot stay in the upstream's socket.
+  bool keeps_unsent() const noexcept {
+    return lease.stream().secure() || (takes_trailers && relayed.end == ContentEnd::chunked);
+  }
+  std::chrono::milliseconds before_rest() const noexcept { return std::min(kBeforeRest, rules.rest_after); }
+  // trailers is where those of a response are kept.
+  std::span<char> trailers() const noexcept { return room.last(room.size() / 4); }
 
   ForwardKeeper& keeper;
   UpstreamGroup& group;
@@ -103,6 +113,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   std::int64_t now_ns = 0;                   // when this try began, or its content was sent
   bool tried_again = false;
   bool resumed = false;       // it has been kept before
+  bool was_slow = false;      // it has rested because its client sent nothing
   bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others
   bool takes_trailers = false;

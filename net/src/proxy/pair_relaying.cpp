@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/field_kind.h"
 #include "proxy/forward_keeper.h"
 #include "socket/kernel.h"
 
@@ -35,7 +36,13 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
       if (flushed == Next::end) pair.client_stays = false;
       return flushed;
     }
-    if (pair.content.whole) return Next::end;
+    if (pair.content.whole) {
+      if (!pair.trailers) return Next::end;
+      const Next next = put_trailers(pair, memory.in);
+      if (next == Next::end) pair.client_stays = false;
+      if (next != Next::again) return next;
+      continue;
+    }
     if (pair.upstream_ended) return pair.client_ended || has_failed(pair.lease.stream()) ? Next::end : Next::rest;
     if (pair.lease.stream().drained()) return Next::rest;
     const std::span<char> place = memory.in.subspan(kBeforeRelayed, memory.in.size() - kBeforeRelayed - kBehindRelayed);
@@ -120,7 +127,7 @@ ForwardKeeper::Next ForwardKeeper::peek(ForwardPair& pair, RelayedContent& seen,
 // take_content takes the framing off and puts the client's on, for which there is room in front and behind.
 ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<char> bytes) noexcept {
   pair.moved = true;
-  const auto found = pair.content.unframe(bytes);
+  const auto found = pair.content.unframe(bytes, pair.kept_trailers());
   if (!found) return Next::cut;
   const std::size_t content = *found;
   if (pair.content.strays) pair.reusable = false;
@@ -135,7 +142,7 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
       memcpy(end, "\r\n", 2);
       end += 2;
     }
-    if (pair.content.whole) {
+    if (pair.content.whole && !pair.trailers) {
       memcpy(end, kLastChunk.data(), kLastChunk.size());
       end += kLastChunk.size();
     }
@@ -214,14 +221,34 @@ ForwardKeeper::Next ForwardKeeper::put(Stream& stream, Buffer& unsent, std::stri
     bytes.remove_prefix(*sent);
   }
   if (bytes.empty()) return Next::again;
-  auto taken = Buffer::take(sizeof(ForwardPair::Part) + bytes.size());
+  const iovec left = {const_cast<char*>(bytes.data()), bytes.size()};
   // Without memory for it, it is lost, and what lacks it must not be taken for whole.
-  if (!taken) return Next::cut;
+  return store(unsent, {&left, 1}) ? Next::rest : Next::cut;
+}
+
+// store keeps bytes that a side has not taken. False: there is no memory for them.
+bool ForwardKeeper::store(Buffer& unsent, std::span<const iovec> parts) noexcept {
+  std::size_t end = sizeof(ForwardPair::Part);
+  for (const iovec& part : parts) end += part.iov_len;
+  if (end == sizeof(ForwardPair::Part)) return true;
+  auto taken = Buffer::take(end);
+  if (!taken) return false;
   unsent = std::move(*taken);
-  ForwardPair::part(unsent) = {sizeof(ForwardPair::Part),
-                               static_cast<std::uint32_t>(sizeof(ForwardPair::Part) + bytes.size())};
-  memcpy(unsent.data() + sizeof(ForwardPair::Part), bytes.data(), bytes.size());
-  return Next::rest;
+  ForwardPair::part(unsent) = {sizeof(ForwardPair::Part), static_cast<std::uint32_t>(end)};
+  char* to = unsent.data() + sizeof(ForwardPair::Part);
+  for (const iovec& part : parts) {
+    if (part.iov_len != 0) memcpy(to, part.iov_base, part.iov_len);
+    to += part.iov_len;
+  }
+  return true;
+}
+
+// put_trailers ends content in chunks by the trailers that have come behind it.
+ForwardKeeper::Next ForwardKeeper::put_trailers(ForwardPair& pair, std::span<char> place) noexcept {
+  const auto& kept = *reinterpret_cast<const ForwardPair::Trailers*>(pair.trailers.data());
+  const std::string_view text = write_last_chunk(place, {kept.text, pair.content.decoder.trailer_bytes()}, kept.drops);
+  pair.trailers.give();
+  return put(pair.client->stream, pair.unsent_to_client, text);
 }
 
 void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {

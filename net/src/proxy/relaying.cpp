@@ -19,6 +19,18 @@ constexpr std::size_t kRelayedInTurn = 512 * 1024;
 constexpr std::size_t kBulkBytes = 64 * 1024;
 // A socket to which little was written takes so much at once.
 constexpr std::size_t kLeastPeeked = 8 * 1024;
+// What is read of content of which the unsent is kept, with the session's output in front, fits into a buffer of this size.
+constexpr std::size_t kKeptBytes = 16 * 1024;
+constexpr std::size_t kBeforeKept = Session::kOutputBytes + 64;
+
+// drop_front drops the first bytes of what the parts hold.
+void drop_front(std::span<iovec> parts, std::size_t bytes) noexcept {
+  for (iovec& part : parts) {
+    const std::size_t of_this = std::min(bytes, part.iov_len);
+    part = {static_cast<char*>(part.iov_base) + of_this, part.iov_len - of_this};
+    bytes -= of_this;
+  }
+}
 
 }  // namespace
 
@@ -58,9 +70,9 @@ void Forwarding::relay() noexcept {
 }
 
 // may_peek tells whether what the client does not take can stay in the upstream's socket. The last bytes of content with a
-// length fit into the client's, trailers would be kept twice, and a short event costs fewer system calls when it is read.
+// length fit into the client's, and a short event costs fewer system calls when it is read.
 bool Forwarding::may_peek() const noexcept {
-  if (!sent_whole || takes_trailers || rests_at_once || stream().secure()) return false;
+  if (!sent_whole || rests_at_once || keeps_unsent()) return false;
   return response.end != ContentEnd::length || relayed.left > kLeastPeeked;
 }
 
@@ -68,14 +80,15 @@ bool Forwarding::may_peek() const noexcept {
 // the client is sent before any wait. False: nothing more is to be done here.
 bool Forwarding::read_content(Buffer& bulk) noexcept {
   if (!bulk && have >= heads().size() / 2 && (response.end != ContentEnd::length || relayed.left > heads().size())) {
-    if (auto taken = Buffer::take(kBulkBytes)) bulk = std::move(*taken);
+    if (auto taken = Buffer::take(keeps_unsent() ? kKeptBytes : kBulkBytes)) bulk = std::move(*taken);
   }
-  const std::span<char> into = bulk ? bulk.bytes() : heads();
+  std::span<char> into = bulk ? bulk.bytes() : heads();
+  if (keeps_unsent()) into = into.first(std::min(into.size(), kKeptBytes - kBeforeKept));
   peeked = may_peek();
   std::expected<std::size_t, Error> got = std::unexpected(Error{ErrorCode::timed_out});
   if (peeked || !stream().drained()) got = look(into, Deadline::now());
   if (!got && got.error().is_late()) {
-    if (auto flushed = session.flush(); !flushed) return leave(), false;
+    if (!pass_output()) return false;
     if (!rests_at_once) got = look(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
     if (!got && got.error().is_late()) {
       if (keep()) return false;
@@ -112,12 +125,56 @@ std::expected<std::size_t, Error> Forwarding::look(std::span<char> into, Deadlin
 // at its end, or the response goes on without this fiber.
 bool Forwarding::pass_content(std::span<char> bytes) noexcept {
   RelayedContent seen = relayed;
-  const auto found = seen.unframe(bytes, takes_trailers ? room.last(room.size() / 4) : std::span<char>());
+  const auto found = seen.unframe(bytes, takes_trailers ? trailers() : std::span<char>());
   if (!found) return cut(ForwardFailure::malformed), false;
   if (peeked) return pass_peeked(seen, bytes, *found);
   relayed = seen;
-  if (exchange.write({bytes.data(), *found})) return true;
-  return leave(), false;
+  return pass_read(bytes, *found);
+}
+
+// pass_read passes on content that has been read. If the client takes nothing for a while, what is unsent is kept, and the
+// response goes on without this fiber.
+bool Forwarding::pass_read(std::span<char> bytes, std::size_t found) noexcept {
+  const std::size_t before = session.out_used_;
+  if (sent_whole) session.patience_ = before_rest();
+  const auto sent = exchange.write({bytes.data(), found});
+  session.patience_ = {};
+  if (sent) return true;
+  if (session.broken_ || !sent.error().is_late()) return leave(), false;
+  char line[OwedFraming::kMost];
+  const bool in_chunks = session.content_kind_ == Session::Content::chunked;
+  const std::string_view front = in_chunks ? write_chunk_size(found, line) : std::string_view();
+  iovec parts[] = {{session.buffers->out, before},
+                   {const_cast<char*>(front.data()), front.size()},
+                   {bytes.data(), found},
+                   {const_cast<char*>(kEndOfChunks.data()), in_chunks ? 2u : 0u}};
+  return send_or_keep(parts, in_chunks && relayed.whole && !takes_trailers ? kLastChunk.size() : 0);
+}
+
+// pass_output does so for what the session has put together.
+bool Forwarding::pass_output() noexcept {
+  iovec part = {session.buffers->out, session.out_used_};
+  if (sent_whole) session.patience_ = before_rest();
+  const auto sent = session.flush();
+  session.patience_ = {};
+  if (sent) return true;
+  if (session.broken_ || !sent.error().is_late()) return leave(), false;
+  return send_or_keep({&part, 1}, 0);
+}
+
+// send_or_keep goes on with `parts`, of which the last `unsent_` bytes have not been sent. What is kept ends by `behind` bytes
+// that follow the last part in memory, and that the session would write by itself. True: all of the parts are sent.
+bool Forwarding::send_or_keep(std::span<iovec> parts, std::size_t behind) noexcept {
+  std::size_t all = 0;
+  for (const iovec& part : parts) all += part.iov_len;
+  drop_front(parts, all - session.unsent_);
+  parts.back().iov_len += behind;
+  if (keeper.keep(*this, parts) != nullptr) {
+    session.content_sent_ -= std::min<std::uint64_t>(session.content_sent_, session.unsent_);
+    return false;
+  }
+  parts.back().iov_len -= behind;
+  return session.send(parts, false) ? true : (leave(), false);
 }
 
 // pass_peeked passes on content that lies in the upstream's socket still. If the client takes nothing of it for a while, the
@@ -125,7 +182,7 @@ bool Forwarding::pass_content(std::span<char> bytes) noexcept {
 bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, std::size_t found) noexcept {
   // In front of this content there is to be nothing but its framing.
   if (!session.flush()) return leave(), false;
-  session.patience_ = kBeforeRest;
+  session.patience_ = before_rest();
   auto sent = exchange.write({bytes.data(), found});
   if (sent) sent = session.flush();
   session.patience_ = {};
@@ -134,7 +191,7 @@ bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, 
     char line[OwedFraming::kMost];
     std::string_view front = in_chunks ? write_chunk_size(found, line) : std::string_view();
     const std::string_view behind = in_chunks ? kEndOfChunks : std::string_view();
-    std::size_t before = front.size() + found + (in_chunks ? 2 : 0) - session.unsent_;
+    const std::size_t before = front.size() + found + (in_chunks ? 2 : 0) - session.unsent_;
     if (ForwardPair* const pair = keeper.keep(*this)) {
       const std::string_view end = behind.substr(0, seen.whole ? behind.npos : 2);
       const std::size_t taken = pair->owed.took(before, front, found, end, in_chunks ? found : 0);
@@ -145,11 +202,7 @@ bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, 
     iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
                      {bytes.data(), found},
                      {const_cast<char*>(behind.data()), in_chunks ? 2u : 0u}};
-    for (iovec& part : parts) {
-      const std::size_t gone = std::min(before, part.iov_len);
-      part = {static_cast<char*>(part.iov_base) + gone, part.iov_len - gone};
-      before -= gone;
-    }
+    drop_front(parts, before);
     sent = session.send(parts, false);
   }
   if (!sent) return leave(), false;
@@ -158,7 +211,7 @@ bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, 
 }
 
 void Forwarding::pass_trailers() noexcept {
-  std::string_view rest(room.last(room.size() / 4).data(), relayed.decoder.trailer_bytes());
+  std::string_view rest(trailers().data(), relayed.decoder.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));

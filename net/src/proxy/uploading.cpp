@@ -17,6 +17,9 @@ constexpr auto kLeaveWait = 1s;
 
 constexpr std::size_t kUploadBytes = 16 * 1024;
 
+// A client that has been slow before most likely is again, and others may want its place.
+constexpr auto kBeforeRestAgain = 2ms;
+
 }  // namespace
 
 Forwarding::Outcome Forwarding::send() noexcept {
@@ -75,9 +78,10 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   const std::span<char> place =
       taken->bytes().subspan(kBeforeChunk, taken->size() - kBeforeChunk - kBehindChunk - kLastChunk.size());
   unrepeatable = true;
+  const auto patience = was_slow ? kBeforeRestAgain : kBeforeRest;
   bool may_rest = true;
   for (bool last = false; !last && !got_head;) {
-    const auto awaited = await_piece(*this, may_rest ? Deadline::after(kBeforeRest) : Deadline::never());
+    const auto awaited = await_piece(*this, may_rest ? Deadline::after(patience) : Deadline::never());
     if (!awaited && awaited.error().is_late() && !client_failed()) {
       if (suspend_upload()) return {};
       may_rest = false;
@@ -111,19 +115,10 @@ Forwarding::Outcome Forwarding::upload() noexcept {
 
 // upload_trailers sends the fields behind chunked content that may stand there.
 Forwarding::Outcome Forwarding::upload_trailers() noexcept {
-  ResponseHead lines({room.data(), room.size() / 4});
-  lines.fixed("0\r\n");
-  std::string_view rest(session.buffers->trailers, session.chunks_.trailer_bytes());
-  while (!rest.empty()) {
-    const std::string_view line = until(rest, '\r');
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const std::string_view name = until(line, ':');
-    if (!may_trail(name) || is_among(name, rules.request_drops)) continue;
-    lines.field(name, trim(after(line, std::min(name.size() + 1, line.size()))));
-  }
-  const std::string_view text = lines.finish();
+  const std::string_view kept(session.buffers->trailers, session.chunks_.trailer_bytes());
+  const std::string_view text = write_last_chunk(room.first(room.size() / 4), kept, rules.request_drops);
   // `room` holds them: nothing is heard before they are sent.
-  return send_beginning(text.empty() ? kLastChunk : text, {}, {rules.idle});
+  return send_beginning(text, {}, {rules.idle});
 }
 
 }  // namespace coir::http

@@ -1,7 +1,10 @@
 """HTTP/1.1 byte for byte: a reader of requests that forgives nothing, and upstreams of the test's own that record all they saw."""
 
+import fcntl
 import re
 import socket
+import struct
+import termios
 import threading
 import time
 
@@ -123,23 +126,41 @@ def read_request(raw, at=0):
     return request, at + size
 
 
+def unread_bytes(plain):
+    """How many bytes the kernel holds for this end."""
+    if plain.fileno() < 0:
+        return 0
+    return struct.unpack("i", fcntl.ioctl(plain.fileno(), termios.FIONREAD, b"\0\0\0\0"))[0]
+
+
 class Connection:
     """An upstream's end of one connection. All that ever came is in .raw."""
 
     def __init__(self, plain):
         self.plain, self.raw, self.at, self.ended = plain, bytearray(), 0, False
+        self.reading = threading.Lock()  # held from before bytes leave the socket until they are in .raw
         plain.settimeout(PATIENCE)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def more(self):
         try:
-            got = self.plain.recv(1 << 16)
+            self.plain.recv(1, socket.MSG_PEEK)
         except ConnectionError:
-            got = b""
-        if not got:
-            self.ended = True
-            raise EOFError()
-        self.raw += got
+            pass
+        with self.reading:
+            try:
+                got = self.plain.recv(1 << 16)
+            except ConnectionError:
+                got = b""
+            if not got:
+                self.ended = True
+                raise EOFError()
+            self.raw += got
+
+    def is_read(self):
+        """Whether all that has come to its socket is in .raw."""
+        with self.reading:
+            return self.ended or unread_bytes(self.plain) == 0
 
     def _read(self, how):
         while True:
@@ -204,6 +225,7 @@ class Upstream:
 
     def __init__(self, script=echoes):
         self.script, self.connections = script, []
+        self._silent = {}  # those accepted of which nothing has been looked at, and their peers' names
         self._changed = threading.Condition()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self.port = self.listener.getsockname()[1]
@@ -212,20 +234,24 @@ class Upstream:
     def _accept(self):
         while True:
             try:
-                plain, _ = self.listener.accept()
+                plain, name = self.listener.accept()
             except OSError:
                 return
+            with self._changed:
+                self._silent[plain] = name
+                self._changed.notify_all()
             threading.Thread(target=self._run, args=(plain,), daemon=True).start()
 
     def _run(self, plain):
         # A connection that says nothing was a look whether somebody is there.
         try:
             if not plain.recv(1, socket.MSG_PEEK):
-                return plain.close()
+                return self._looked_at(plain)
         except OSError:
-            return plain.close()
+            return self._looked_at(plain)
         connection = Connection(plain)
         with self._changed:
+            self._silent.pop(plain)
             self.connections.append(connection)
             self._changed.notify_all()
         try:
@@ -237,6 +263,11 @@ class Upstream:
             with self._changed:
                 connection.ended = True
                 self._changed.notify_all()
+
+    def _looked_at(self, plain):
+        with self._changed:
+            self._silent.pop(plain)
+            plain.close()
 
     def wait(self, condition, what="the condition"):
         """Waits until the condition, of what has come here, holds."""
@@ -253,6 +284,14 @@ class Upstream:
             for each in self.connections:
                 del each.raw[:each.at]
                 each.at = 0
+
+    def settle(self):
+        """Waits until all that has been sent here, over connections that wait to be accepted too, has been read."""
+        with socket.create_connection(("127.0.0.1", self.port)) as last:
+            name = last.getsockname()
+            self.wait(lambda: name in self._silent.values(), "the connection behind all others")
+            self.wait(lambda: all(unread_bytes(each) == 0 for each in self._silent) and all(each.is_read() for each in list(self.connections)),
+                      "all that has been sent")
 
     def requests(self):
         """Every whole request since the last forget(), and how many more have begun. Malformed, if any is."""

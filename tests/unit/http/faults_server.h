@@ -106,6 +106,7 @@ class FaultyServer : public Utest {
   Site site;
   alignas(http::Server) char place[sizeof(http::Server)];
   std::uint16_t port = 0;
+  int unsent_bytes = 0;  // ListenOptions::unsent_bytes
   pthread_t thread = {};
   Setting setting = {};
   std::atomic<bool> running = false;
@@ -203,7 +204,7 @@ class FaultyServer : public Utest {
     if (!test.prepare()) return nullptr;
     auto server = http::Server::create(options);
     if (!server) return nullptr;
-    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"), {.unsent_bytes = test.unsent_bytes});
     if (!listener) return nullptr;
     test.port = listener->local_address().port();
     if (!server->add(std::move(*listener))) return nullptr;

@@ -28,6 +28,7 @@ char byte_at(std::size_t at) {
 struct Bulk {
   enum class Framing { length, chunked, close } framing = Framing::length;
   std::size_t most = SIZE_MAX;
+  std::string_view behind_chunks = "0\r\n\r\n";
 
   ScriptedServer::Script script() {
     return [this](Peer& peer) {
@@ -55,7 +56,7 @@ struct Bulk {
       if (!peer.say({piece, sizeof piece})) return false;
       if (framing == Framing::chunked && !peer.say("\r\n")) return false;
     }
-    if (framing == Framing::chunked) return peer.say("0\r\n\r\n");
+    if (framing == Framing::chunked) return peer.say(behind_chunks);
     if (framing == Framing::close) peer.hang_up();
     return true;
   }
@@ -65,9 +66,12 @@ struct Bulk {
 struct SlowReader {
   Client client;
 
-  SlowReader(const Address& to, std::size_t size) : client(to) {
-    char request[64];
-    client.say(coir::format(request, "GET /", size, " HTTP/1.1\r\nHost: t\r\n\r\n"));
+  char trailers[256];
+  std::size_t trailer_bytes = 0;
+
+  SlowReader(const Address& to, std::size_t size, std::string_view fields = "") : client(to) {
+    char request[128];
+    client.say(coir::format(request, "GET /", size, " HTTP/1.1\r\nHost: t\r\n", fields, "\r\n"));
   }
   // reads_all tells whether content of that size comes whole and right.
   bool reads_all(std::size_t size) {
@@ -82,9 +86,10 @@ struct SlowReader {
     coir::http::ChunkedDecoder decoder;
     for (bool whole = false;;) {
       if (chunked) {
-        const auto decoded = decoder.decode({bytes, have}, {});
+        const auto decoded = decoder.decode({bytes, have}, {}, trailers);
         whole = decoded.state == coir::http::ChunkedState::done;
         have = decoded.data_bytes;
+        trailer_bytes = decoder.trailer_bytes();
       }
       for (std::size_t i = 0; i < have; ++i, ++at) {
         if (bytes[i] != byte_at(at)) return false;
@@ -147,6 +152,18 @@ TEST(ProxySlowReaders, get_content_of_each_framing_whole) {
       expect(reader.client.say(kFine) && reader.client.hear("hello") && rest(server, stage, 0));
     });
   }
+}
+
+TEST(ProxySlowReaders, get_the_trailers_that_they_take) {
+  const std::array<std::string_view, 1> drops = {"X-Own"};
+  Bulk bulk{Bulk::Framing::chunked};
+  bulk.behind_chunks = "0\r\nX-Sum: 12\r\nX-Own: 3\r\nContent-Length: 4\r\nX-Last: yes\r\n\r\n";
+  through(bulk.script(), {.response_drops = drops}, {}, [&](Server& server, const Address&, Stage& stage) {
+    SlowReader reader(slowly(server), kShort, "TE: trailers\r\n");
+    expect(rest(server, stage, 1) && reader.reads_all(kShort));
+    expect(std::string_view(reader.trailers, reader.trailer_bytes) == "X-Sum: 12\rX-Last: yes\r");
+    expect(reader.client.say(kFine) && reader.client.hear("hello") && rest(server, stage, 0));
+  });
 }
 
 TEST(ProxySlowReaders, one_that_reads_nothing_is_left_behind_its_time) {

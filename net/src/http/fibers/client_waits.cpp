@@ -64,7 +64,9 @@ void ClientWaits::end_each(Meant is_meant) noexcept {
 
 void ClientWaits::end_slow_heads() noexcept {
   const std::int64_t not_after_ns = coarse_ns() - kHeadGraceNs;
-  end_each([=](const Connection& each) { return each.owes != Owes::content && each.since_ns <= not_after_ns; });
+  end_each([=](const Connection& each) {
+    return (each.owes == Owes::head || each.owes == Owes::end) && each.since_ns <= not_after_ns;
+  });
 }
 
 void ClientWaits::end_heads() noexcept {

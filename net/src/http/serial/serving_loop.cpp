@@ -180,7 +180,7 @@ void ServingLoop::begin_waiting(Connection& connection, Direction direction, Owe
   turned_away_ = false;
   connection.awaits = direction;
   const int fd = connection.stream.fd();
-  if (owes == Owes::content) return await_content(connection, deadline);
+  if (owes == Owes::content || owes == Owes::content_soon) return await_content(connection, deadline);
   if (owes == Owes::end) return await_head(fd, deadline);
   awaited_head_ = fd;
   if (!heads_over_) await_head(fd, deadline);

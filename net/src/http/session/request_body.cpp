@@ -162,7 +162,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
-  begin_waiting(Direction::readable, Owes::content, deadline);
+  begin_waiting(Direction::readable, patience < deadline ? Owes::content_soon : Owes::content, deadline);
   watch_->lend_place(false);
   const auto ready = wait_several(either, std::min(deadline, patience));
   client.mark_readable();

@@ -34,7 +34,7 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const bool waits_on = patience_ == patience_.zero();
       const Deadline deadline = Deadline::after(waits_on ? half : std::min<decltype(half)>(half, patience_));
-      begin_waiting(Direction::writable, Owes::content, deadline);
+      begin_waiting(Direction::writable, waits_on ? Owes::content : Owes::content_soon, deadline);
       // The content that is sent may be in the buffers.
       watch_->lend_place(true);
       sent = attempt(deadline);
