@@ -4,9 +4,9 @@
 
 #include <coir/atomic.h>
 #include <coir/blocking.h>
-#include <coir/descriptor.h>
 #include <coir/ledger.h>
 #include <coir/stack_size.h>
+#include <coir/wait.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

@@ -3,6 +3,7 @@
 #include <coir/http/wire/date.h>
 #include <errno.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../unix_datagrams.h"
