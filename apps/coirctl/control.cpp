@@ -29,9 +29,11 @@ int control(const ControlOptions& options) noexcept {
   Asking asking(options);
   char request[128];
   std::string_view text;
-  const std::string_view line =
-      coir::format(request, options.verb, options.json ? " json" : " text", options.pin.empty() ? "" : " ", options.pin,
-                   options.pin.empty() ? "" : " ", options.use);
+  coir::Formatter out(request);
+  out.add(options.verb, options.json ? " json" : " text");
+  if (options.verb == "log") out.add(" ", options.level);
+  if (!options.pin.empty()) out.add(" ", options.pin, " ", options.use);
+  const std::string_view line = out.text();
   if (options.verb == "stop") {
     // The end of the connection is that of coird.
     if (const int status = asking.begin(line); status != kHasDone) return status;

@@ -14,8 +14,9 @@ struct ControlOptions {
   const char* socket = nullptr;
   const char* output = nullptr;  // of trace; null: standard output
   bool json = false;
-  bool follow = false;  // of log
-  int timeout_s = 0;    // 0: the verb's own
+  bool follow = false;              // of log
+  std::string_view level = "info";  // of log
+  int timeout_s = 0;                // 0: the verb's own
 
   // read reads the words behind the verb. False: a line on standard error has said what is wrong.
   bool read(std::string_view verb, int count, char** words) noexcept;

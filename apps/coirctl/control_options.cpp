@@ -1,4 +1,5 @@
 // The command line of the verbs that are for a running coird, and their help. Declared in control.h.
+#include <coir/net/log_line.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ const std::string_view control_help =
     "  stop         the same, and waits until coird has ended\n"
     "\n"
     "  -f, --follow            of log\n"
+    "      --level LEVEL       of log: lines that matter so much: error, warning, notice or info (default: info)\n"
     "  -o, --output FILE       of trace (default: standard output)\n"
     "      --socket PATH       the path of coird's --control (default: the first of /run/coird.sock,\n"
     "                          /run/coird/control and /var/run/coird.sock that is there)\n"
@@ -67,6 +69,10 @@ bool ControlOptions::read(std::string_view of, int count, char** words) noexcept
       json = true;
     } else if (verb == "log" && (word == "-f" || word == "--follow")) {
       follow = true;
+    } else if (verb == "log" && word == "--level") {
+      if (i + 1 == count) return refuse(word, "a value is missing");
+      level = words[++i];
+      if (!coir::log_level_of(level)) return refuse(level, "--level takes error, warning, notice or info");
     } else if (word == "--socket" || word == "--timeout" || is_output) {
       if (i + 1 == count) return refuse(word, "a value is missing");
       const std::string_view value = words[++i];

@@ -30,7 +30,7 @@ bool take_mdns(const Setting& setting, Options& options) noexcept {
 Announcing::Announcing(const Options& options, const Announced& ports) noexcept : name_(options.mdns), ports_(ports) {
   if (name_ == nullptr) return;
   fiber_ = coir::spawn({.name = "mdns", .stack = 8_KiB}, [this] { answer(); });
-  if (!fiber_.started()) say({"--mdns ", name_, ": ", fiber_.error()});
+  if (!fiber_.started()) warn({"--mdns ", name_, ": ", fiber_.error()});
 }
 
 void Announcing::leave() const noexcept {
@@ -52,7 +52,7 @@ void Announcing::answer() const noexcept {
   const auto named = [](void*, std::string_view name) noexcept { say({"found as ", name, ".local"}); };
   const auto served = coir::mdns::serve({.name = name_, .services = std::span(services).first(count), .named = named});
   if (served.error() == coir::ErrorCode::cancelled) return;
-  say({"--mdns ", name_, ": ", served.error(), ": the name is not announced"});
+  warn({"--mdns ", name_, ": ", served.error(), ": the name is not announced"});
 }
 
 #else

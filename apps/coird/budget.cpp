@@ -125,7 +125,7 @@ void fit_descriptors(Options& options) noexcept {
   if (options.root != nullptr) {
     files = std::clamp<std::size_t>(limit / 4, 1, options.server.max_active);
     if (options.active_given && options.server.max_active > files) {
-      say({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
+      warn({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
     }
     options.server.max_active = files;
   }
@@ -136,7 +136,7 @@ void fit_descriptors(Options& options) noexcept {
   const std::size_t most = limit > others + each ? (limit - others) / each : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
-    say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
+    warn({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
   }
   options.server.max_connections = most;
 }

@@ -9,6 +9,8 @@
 
 namespace {
 
+// All of a wrong configuration, at a reload, is less than the burst.
+constinit coir::LogSource g_coird("coird", {.burst = 200, .spacing = std::chrono::milliseconds(100)});
 constinit bool g_serving = false;
 constinit int g_print_error = 0;  // errno of the first line that could not be printed
 
@@ -28,15 +30,6 @@ void complain_without_waiting() noexcept {
   g_serving = true;
 }
 
-void say_line(std::string_view line) noexcept {
-  if (g_serving) {
-    coir::log_line(line);
-  } else {
-    coir::remember_log_line(line);
-    write_all(STDERR_FILENO, line);  // there is nobody to tell of an error
-  }
-}
-
 void Word::add_to(coir::Formatter& out) const noexcept {
   if (text_.data() != nullptr) {
     out.add(text_);
@@ -50,12 +43,27 @@ void Word::add_escaped_to(coir::Formatter& out) const noexcept {
   out.add(coir::escaped(text_));
 }
 
-void say(std::initializer_list<Word> what) noexcept {
+void say(coir::LogSource& source, coir::LogLevel level, std::initializer_list<Word> what) noexcept {
+  constexpr std::string_view kProgram = "coird: ";
   char line[kLineBytes];
   coir::Formatter out(line);
-  out.add("coird: ");
+  out.add(kProgram);
   for (const Word& word : what) word.add_escaped_to(out);
-  say_line(out.add("\n").text());
+  const std::string_view text = out.add("\n").text();
+  if (g_serving) {
+    coir::log_line(source, level, text, kProgram.size());
+  } else {
+    coir::remember_log_line(source, level, text, kProgram.size());
+    write_all(STDERR_FILENO, text);  // there is nobody to tell of an error
+  }
+}
+
+void say(std::initializer_list<Word> what) noexcept {
+  say(g_coird, coir::LogLevel::notice, what);
+}
+
+void warn(std::initializer_list<Word> what) noexcept {
+  say(g_coird, coir::LogLevel::warning, what);
 }
 
 void print(std::initializer_list<Word> what) noexcept {
@@ -70,7 +78,7 @@ bool complain(const char* cure, std::initializer_list<Word> what) noexcept {
   char text[kLineBytes - kForCure];
   coir::Formatter out(text);
   for (const Word& word : what) word.add_to(out);
-  say({out.text(), " (", cure, ")"});
+  say(g_coird, coir::LogLevel::error, {out.text(), " (", cure, ")"});
   return false;
 }
 
@@ -78,7 +86,7 @@ bool complain_at(const char* file, std::size_t line, const char* cure, std::init
   char text[kLineBytes];
   coir::Formatter out(text);
   for (const Word& word : what) word.add_to(out);
-  say({file, ":", line, ": ", out.text(), "; ", cure});
+  say(g_coird, coir::LogLevel::error, {file, ":", line, ": ", out.text(), "; ", cure});
   return false;
 }
 

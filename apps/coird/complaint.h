@@ -2,6 +2,7 @@
 
 #include <coir/error.h>
 #include <coir/format.h>
+#include <coir/net/log_line.h>
 
 #include <concepts>
 #include <cstddef>
@@ -31,11 +32,11 @@ class Word {
   std::uint64_t number_ = 0;
 };
 
-// say_line writes one line, its end included, to standard error.
-void say_line(std::string_view line) noexcept;
-
-// say writes the line "coird: WHAT" to standard error, print the line WHAT to standard output.
+// say writes the line "coird: WHAT" to standard error and, as WHAT, to the log: as a notice, warn as a warning. Lines that
+// clients and upstreams cause have a source and a rate of their own. print writes the line WHAT to standard output.
 void say(std::initializer_list<Word> what) noexcept;
+void warn(std::initializer_list<Word> what) noexcept;
+void say(coir::LogSource& source, coir::LogLevel level, std::initializer_list<Word> what) noexcept;
 void print(std::initializer_list<Word> what) noexcept;
 void print_text(std::string_view text) noexcept;
 
@@ -46,7 +47,7 @@ int printed() noexcept;
 // opened: no connection may take a number to which lines are written.
 void fill_standard_streams() noexcept;
 
-// complain writes the line "coird: WHAT (CURE)" to standard error and returns false. A `what` that is too long is cut,
+// complain writes the line "coird: WHAT (CURE)" to standard error, as an error of the log, and returns false. A `what` that is too long is cut,
 // its cure is not.
 bool complain(const char* cure, std::initializer_list<Word> what) noexcept;
 

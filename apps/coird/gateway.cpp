@@ -203,12 +203,14 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
 }
 
 void tell_of_upstream(const coir::http::UpstreamNews& news) noexcept {
-  if (news.up) return say({"upstream ", news.server, " is back"});
-  say({"upstream ", news.server, " is down: ", news.why});
+  using enum coir::LogLevel;
+  static constinit coir::LogSource upstreams("upstreams", {.burst = 50, .spacing = std::chrono::milliseconds(500)});
+  if (news.up) return say(upstreams, notice, {"upstream ", news.server, " is back"});
+  say(upstreams, warning, {"upstream ", news.server, " is down: ", news.why});
 }
 
 void Gateway::watch() noexcept {
-  if (const auto watched = proxy_->watch(); !watched) say({"routes: not all servers are watched: ", watched.error()});
+  if (const auto watched = proxy_->watch(); !watched) warn({"routes: not all servers are watched: ", watched.error()});
 }
 
 bool Gateway::serve(coir::http::Exchange& exchange) noexcept {

@@ -21,16 +21,17 @@ void RunRecord::begin(const Options& options) noexcept {
   auto last = coir::EndRecord::begin(options.state,
                                      {.program = "coird", .version = COIR_VERSION, .log = coir::crash_log_lines});
   if (!last && last.error().sys == EROFS) {
-    say({"--state ", options.state, ": it is read-only, and nothing is kept there: how runs end, crash loops, a seed"});
+    warn(
+        {"--state ", options.state, ": it is read-only, and nothing is kept there: how runs end, crash loops, a seed"});
     return;
   }
   if (!last) {
     const bool taken = last.error() == coir::ErrorCode::busy;
-    say({"--state ", options.state, ": how this run ends is not recorded: ",
-         taken ? std::string_view("another coird keeps its record there") : describe(last.error())});
+    warn({"--state ", options.state, ": how this run ends is not recorded: ",
+          taken ? std::string_view("another coird keeps its record there") : describe(last.error())});
     return;
   }
-  if (last->damaged != 0) say({options.state, "/crashes: damaged records are left out: ", last->damaged});
+  if (last->damaged != 0) warn({options.state, "/crashes: damaged records are left out: ", last->damaged});
   if (last->any) say({"the last run ", last->text()});
   g_last = *last;
 }

@@ -37,7 +37,7 @@ bool may_be_twice(const coir::Address& address) noexcept {
 bool cannot_listen(const Options::Listen& at, coir::Error error) noexcept {
   if (at.setting != nullptr && at.setting->file != nullptr)
     return at.setting->wrong("name a free address of this machine", {"cannot listen there: ", error});
-  say({"cannot listen on ", AddressText(at.address).text(), ": ", error});
+  warn({"cannot listen on ", AddressText(at.address).text(), ": ", error});
   return false;
 }
 

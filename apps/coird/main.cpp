@@ -27,6 +27,7 @@
 #include "life/feeder.h"
 #include "life/notify.h"
 #include "life/safe_mode.h"
+#include "log/log_feed.h"
 #include "options/options.h"
 #include "reporting.h"
 #include "sandbox.h"
@@ -40,7 +41,8 @@ using coir::http::Server;
 
 // failed writes the one line that says why coird cannot run.
 int failed(const char* what, const char* which, coir::Error error) noexcept {
-  say({what, " ", which, ": ", describe(error)});
+  static constinit coir::LogSource starts("start");
+  say(starts, coir::LogLevel::error, {what, " ", which, ": ", describe(error)});
   return 1;
 }
 
@@ -77,6 +79,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
   coir::show_fibers_on(SIGQUIT);
+  coir::set_log_level(options.log_level);
   coir::http::MemoryPlan budget;
   if (!plan_budget(options, budget)) return 2;
   fit_descriptors(options);
@@ -84,6 +87,8 @@ int open_trace(const Options& options, int& fd) noexcept {
   // A reserve that the kernel does not tell is left out: then the ceiling alone holds.
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
   Control control;  // ends after the record
+  LogFeed log_feed;
+  if (options.log_file != nullptr || options.syslog != nullptr) coir::keep_log_lines(true);
   RunRecord record;
   if (!options.check) record.begin(options);
   // Before any secret is read: who reads it later counts.
@@ -117,7 +122,7 @@ int open_trace(const Options& options, int& fd) noexcept {
 #if COIR_TLS
   if (options.any_tls()) {
     if (!options.check && !recall_state(options.state)) return 1;
-    if (!coir::time_valid()) say({"the clock is not set; certificates are judged by an earlier time"});
+    if (!coir::time_valid()) warn({"the clock is not set; certificates are judged by an earlier time"});
     // coird's own certificate is made when it is needed, not to be checked.
     if (!options.check || options.certificate_count != 0) {
       coir::TlsContext context = load_credentials(options, true, "coird --help explains --cert, --key and --state");
@@ -178,7 +183,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   // Before coird gives up the right to bind them.
   OpenedListeners opened;
   if (!daemon.listeners.open(options, opened)) return 1;
-  if (!control.open(options, identity)) return 2;
+  if (!control.open(options, identity) || !log_feed.open(options, identity)) return 2;
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
   feeder.open();
@@ -205,6 +210,7 @@ int open_trace(const Options& options, int& fd) noexcept {
     if (daemon.dashboard) daemon.dashboard->start();
 #endif
     reporting.start(daemon);
+    log_feed.start();
     control.start(daemon);
     feeder.start();
     notify_ready();
@@ -229,6 +235,7 @@ int open_trace(const Options& options, int& fd) noexcept {
     if (daemon.dashboard) daemon.dashboard->stop();
 #endif
     reporting.stop();
+    log_feed.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });
@@ -238,7 +245,8 @@ int open_trace(const Options& options, int& fd) noexcept {
 #if COIR_TLS
   if (options.any_tls()) keep_state(options.state);
 #endif
-  if (cut_off != 0) say({cut_off, " connections cut off"});
+  if (cut_off != 0) warn({cut_off, " connections cut off"});
+  log_feed.finish();
   return status;
 }
 

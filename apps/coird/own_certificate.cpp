@@ -62,11 +62,11 @@ struct Paths {
 
 // note is for what is no failure.
 void note(const char* remark, const char* path, const char* what) noexcept {
-  complain(remark, {path, ": ", what});
+  warn({path, ": ", what, " (", remark, ")"});
 }
 
 coir::TlsContext failed(const char* cure, const char* path, const char* what) noexcept {
-  note(cure, path, what);
+  complain(cure, {path, ": ", what});
   return {};
 }
 
@@ -195,7 +195,7 @@ void tell(Renewal renewal, const char* path, const char* fault) noexcept {
     if (!g_own.only_here) say({"made a certificate: ", path});
     return;
   }
-  complain("tell the clients that know the last key", {path, ": ", fault, ": made a certificate with a new key"});
+  warn({path, ": ", fault, ": made a certificate with a new key (tell the clients that know the last key)"});
 }
 
 void print_fingerprint() noexcept {

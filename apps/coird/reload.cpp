@@ -97,6 +97,7 @@ bool have_count(Daemon& daemon, const Options& options) noexcept {
   }
   use_credentials(daemon);
   use_certificates(daemon, fresh);
+  coir::set_log_level(options.log_level);
   static_cast<void>(daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot()));
   if (!fresh.any && options.config == nullptr) say({"SIGHUP: there is nothing to read again"});
   return true;
@@ -123,7 +124,7 @@ void tell_restarts(const Options& old, const Options& now) noexcept {
       if (after != nullptr) {
         after->wrong("restart coird", {"it counts from the next start on"});
       } else {
-        say({now.config, ": ", row.name, ": it is gone; restart coird: it counts until then"});
+        warn({now.config, ": ", row.name, ": it is gone; restart coird: it counts until then"});
       }
       break;
     }
@@ -137,25 +138,25 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
     const Options::Proxied &before = old.applications[i], &after = now.applications[i];
     same = before.prefix == after.prefix && before.urls == after.urls;
   }
-  if (!same) say({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
+  if (!same) warn({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
 }
 
 bool read_all(Daemon& daemon) noexcept {
   if (daemon.safe != nullptr) {
-    say({"SIGHUP: nothing is read again in safe mode; restart coird"});
+    warn({"SIGHUP: nothing is read again in safe mode; restart coird"});
     return false;
   }
   const Options& old = *daemon.options;
   if (old.config == nullptr) return have_count(daemon, old);
   Options now;
   if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) {
-    say({kStays});
+    warn({kStays});
     return false;
   }
   tell_restarts(old, now);
   tell_routes_restart(old, now);
   if (!have_count(daemon, now)) {
-    say({kStays});
+    warn({kStays});
     return false;
   }
   say({now.config, " read again"});
@@ -183,7 +184,7 @@ bool reload(Daemon& daemon) noexcept {
     if (const auto turn = one_at_a_time.lock()) counts = read_again(daemon);
   });
   if (!fiber.started()) {
-    say({"SIGHUP: ", fiber.error(), "; ", kStays});
+    warn({"SIGHUP: ", fiber.error(), "; ", kStays});
     return false;
   }
   static_cast<void>(fiber.join());

@@ -120,7 +120,7 @@ void Reporting::start(Daemon& daemon) noexcept {
   daemon_ = &daemon;
   began_ns_ = coir::monotonic_ns();
   fiber_ = coir::spawn({.name = "mqtt", .stack = 16_KiB}, [this] { report(); });
-  if (!fiber_.started()) say({"--mqtt ", options_->mqtt, ": ", fiber_.error()});
+  if (!fiber_.started()) warn({"--mqtt ", options_->mqtt, ": ", fiber_.error()});
 }
 
 Reporting::~Reporting() {
@@ -147,7 +147,7 @@ void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noe
     self.told_failure_ = true;
     const char* const why =
         connection.refusal != 0 ? coir::mqtt::describe_refusal(connection.refusal) : describe(connection.error);
-    say({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
+    warn({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
   }
 }
 
@@ -155,12 +155,12 @@ void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noe
 void Reporting::tell_refused(void* opaque, std::string_view filter) noexcept {
   auto& self = *static_cast<Reporting*>(opaque);
   if (!std::exchange(self.told_refused_, true))
-    say({"--mqtt-commands: ", self.options_->mqtt, ": the broker refuses '", filter, "'; asked again"});
+    warn({"--mqtt-commands: ", self.options_->mqtt, ": the broker refuses '", filter, "'; asked again"});
 }
 
 void Reporting::report() noexcept {
   auto client = coir::mqtt::MqttClient::create(client_options_);
-  if (!client) return say({"--mqtt ", options_->mqtt, ": ", client.error()});
+  if (!client) return warn({"--mqtt ", options_->mqtt, ": ", client.error()});
   client_ = &*client;
   coir::Nursery nursery;
   nursery.start({.name = "mqtt client", .stack = 16_KiB}, [this] { static_cast<void>(client_->run()); });
@@ -188,7 +188,7 @@ std::string_view Reporting::topic(std::string_view last) noexcept {
 
 void Reporting::publish(std::string_view to, std::string_view payload, coir::mqtt::PublishOptions options) noexcept {
   if (const auto published = client_->publish(to, payload, options); !published) {
-    say({"--mqtt ", options_->mqtt, ": ", to, ": ", published.error()});
+    warn({"--mqtt ", options_->mqtt, ": ", to, ": ", published.error()});
   }
 }
 
@@ -234,14 +234,14 @@ void Reporting::publish_metrics() noexcept {
 void Reporting::obey() noexcept {
   while (const auto message = client_->receive()) {
     if (message->retained) {
-      say({"--mqtt-commands: a retained command is left out"});
+      warn({"--mqtt-commands: a retained command is left out"});
     } else if (message->payload == "reload") {
       reload(*daemon_);
     } else if (message->payload == "drain") {
       say({"--mqtt-commands: drain"});
       ::kill(::getpid(), SIGTERM);
     } else {
-      say({"--mqtt-commands: only reload and drain are known"});
+      warn({"--mqtt-commands: only reload and drain are known"});
     }
   }
 }

@@ -53,12 +53,19 @@ bool has_sandbox(const Options& options) noexcept {
 void keep_writes(const Options& options) noexcept {
   if (!has_sandbox(options)) return;
   // Content for FastCGI that is too long to keep lies in /tmp.
-  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.sysfs, nullptr};
-  std::size_t count = std::size(folders) - 1;
+  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.sysfs, nullptr, nullptr};
+  std::size_t count = std::size(folders) - 2;
   static char writable[4096];  // too large for a stack
   if (options.root != nullptr && options.writable != nullptr) {
     folders[count++] = writable;
     coir::Formatter(writable).add(options.root, "/", options.writable, '\0');
+  }
+  static char of_log[512];
+  if (options.log_file != nullptr) {
+    const std::string_view path = options.log_file;
+    const std::size_t slash = path.rfind('/');
+    folders[count++] = of_log;
+    coir::Formatter(of_log).add(slash == path.npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)), '\0');
   }
   // There is nothing to tell of a kernel without it: the board's has none, and --probe says so.
   static_cast<void>(coir::port::keep_writes_to(std::span(folders).first(count)));

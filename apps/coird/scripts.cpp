@@ -114,15 +114,19 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     const std::size_t servers_count = parse_servers(given.urls, servers, bad);
     ScriptWords words;
     static_cast<void>(read_words(given.prefix, given.words, words, bad));
-    coir::http::FastCgiOptions how{
-        .files = files,
-        .front = words.front,
-        .root = root_,
-        .spool = "/tmp",
-        .most_spooled = options.server.limits.max_body,
-        .buffers = words.buffers,
-        .complain = [prefix = given.prefix](std::string_view line) { say({"--fastcgi ", prefix, ": ", line}); },
-        .on_change = tell_of_upstream};
+    coir::http::FastCgiOptions how{.files = files,
+                                   .front = words.front,
+                                   .root = root_,
+                                   .spool = "/tmp",
+                                   .most_spooled = options.server.limits.max_body,
+                                   .buffers = words.buffers,
+                                   .complain =
+                                       [prefix = given.prefix](std::string_view line) {
+                                         static constinit coir::LogSource scripts(
+                                             "fastcgi", {.burst = 200, .spacing = std::chrono::milliseconds(50)});
+                                         say(scripts, coir::LogLevel::warning, {"--fastcgi ", prefix, ": ", line});
+                                       },
+                                   .on_change = tell_of_upstream};
     (is_suffix(given.prefix) ? how.suffix : how.prefix) = given.prefix;
     auto& made = applications_[count_].emplace(std::span<const UpstreamServer>(servers, servers_count), how);
     if (!made.problem().empty())
@@ -134,7 +138,7 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
 
 void Scripts::watch() noexcept {
   for (auto& each : std::span(applications_).first(count_)) {
-    if (auto watched = each->watch(); !watched) say({"--fastcgi: not all servers are watched: ", watched.error()});
+    if (auto watched = each->watch(); !watched) warn({"--fastcgi: not all servers are watched: ", watched.error()});
   }
 }
 

@@ -81,7 +81,7 @@ bool recall_state(const char* folder) noexcept {
     coir::time_was_seen(g_seen.tv_sec);
   }
   if (open_to_others) {
-    say({path.text, ": others could read it: it is not used"});
+    warn({path.text, ": others could read it: it is not used"});
     ::unlink(path.text);
   }
   if (random_is_ready()) return true;
@@ -93,7 +93,7 @@ bool recall_state(const char* folder) noexcept {
   if (random_is_ready()) return true;
   say({"waiting for the kernel's random numbers"});
   if (await_random(coir::Deadline::after(std::chrono::seconds(20)))) return true;
-  say({"the kernel has no random numbers after 20 seconds"});
+  warn({"the kernel has no random numbers after 20 seconds"});
   return false;
 }
 

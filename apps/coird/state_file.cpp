@@ -31,9 +31,9 @@ std::optional<std::string_view> read_state(const char* path, std::span<char> roo
   const auto file = coir::File::open(path);
   if (!file && file.error() == coir::ErrorCode::not_found) return std::nullopt;
   const auto size = file ? file->read_all(room) : std::unexpected(file.error());
-  if (!size && size.error() != coir::ErrorCode::limit) return say({path, ": ", describe(size.error())}), std::nullopt;
+  if (!size && size.error() != coir::ErrorCode::limit) return warn({path, ": ", describe(size.error())}), std::nullopt;
   const auto content = size ? coir::whole_text({room.data(), *size}) : std::nullopt;
-  if (!content) say({path, ": damaged, and left out"});
+  if (!content) warn({path, ": damaged, and left out"});
   return content;
 }
 

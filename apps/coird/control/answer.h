@@ -2,6 +2,7 @@
 
 #include <coir/format.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -23,7 +24,7 @@ class ControlAnswer {
 
   ControlAnswer& member(std::string_view name, std::string_view text) noexcept {
     begin(name);
-    if (json_ || (in_item_ && text.find_first_of(" \"=") != text.npos)) {
+    if (json_ || (in_item_ && needs_quotes(text))) {
       out_.add(coir::json_quoted(text));
     } else {
       out_.add(text);
@@ -99,6 +100,12 @@ class ControlAnswer {
   }
 
  private:
+  // needs_quotes tells whether a value of key=value would not read back as it is.
+  static bool needs_quotes(std::string_view text) noexcept {
+    return text.empty() || std::ranges::any_of(text, [](char c) {
+             return static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\x7f';
+           });
+  }
   void begin(std::string_view name) noexcept {
     if (json_) {
       out_.add(first_ ? "\"" : ",\"", name, "\":");

@@ -189,28 +189,4 @@ std::string_view Control::tell_routes(bool json) noexcept {
   return answer.finish();
 }
 
-std::string_view Control::tell_log(bool json) noexcept {
-  std::uint64_t first = 0;
-  std::string_view lines = coir::recent_log_lines(memory_->log, &first);
-  ControlAnswer answer(memory_->answer, json);
-  if (json) answer.member("first", first);
-  answer.list("lines");
-  while (!lines.empty()) {
-    const std::size_t size = std::min(lines.find('\n'), lines.size());
-    answer.line(lines.substr(0, size));
-    lines.remove_prefix(std::min(size + 1, lines.size()));
-  }
-  answer.end_list();
-  return answer.finish();
-}
-
-// The answer to `coirctl log -f`, which asks again and again: "FIRST RUN", then lines as they are. FIRST is the number of the
-// first of these lines, `next` unless that one is gone; RUN is another number with each start of coird.
-std::string_view Control::tell_log_since(std::uint64_t next) noexcept {
-  std::uint64_t first = 0;
-  std::string_view lines = coir::recent_log_lines(memory_->log, &first);
-  for (; first < next && !lines.empty(); ++first) lines.remove_prefix(lines.find('\n') + 1);
-  return coir::format(memory_->answer, first, " ", began_ns_, "\n", lines);
-}
-
 #endif

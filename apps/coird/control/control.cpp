@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <new>
 #include <utility>
 
@@ -114,7 +113,7 @@ void Control::start(Daemon& daemon) noexcept {
   daemon_ = &daemon;
   began_ns_ = coir::monotonic_ns();
   fiber_ = coir::spawn({.name = "control", .stack = 16_KiB}, [this] { serve(); });
-  if (!fiber_.started()) say({"--control ", path_, ": ", fiber_.error()});
+  if (!fiber_.started()) warn({"--control ", path_, ": ", fiber_.error()});
 }
 
 void Control::drains() noexcept {
@@ -162,13 +161,9 @@ std::string_view Control::answer(const Request& request, bool steers, std::strin
   static constexpr Reading kReadings[] = {
       {"status", &Control::tell_status}, {"top", &Control::tell_top},       {"connections", &Control::tell_connections},
       {"memory", &Control::tell_memory}, {"fibers", &Control::tell_fibers}, {"stacks", &Control::tell_stacks},
-      {"routes", &Control::tell_routes}, {"log", &Control::tell_log},       {"pins", &Control::tell_pins}};
+      {"routes", &Control::tell_routes}, {"pins", &Control::tell_pins}};
   const std::string_view verb = request.verb;
-  if (verb == "log" && request.form == "follow") {
-    std::uint64_t next = 0;
-    std::from_chars(request.name.data(), request.name.data() + request.name.size(), next);
-    return tell_log_since(next);
-  }
+  if (verb == "log") return request.form.starts_with("follow") ? tell_log_since(request) : tell_log(request);
   if (verb == "pins" && !request.name.empty()) {
     if (steers || request.word == "read") return use_pin(request, fault);
     fault = kMayNotSteer;

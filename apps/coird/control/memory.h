@@ -16,7 +16,7 @@ struct Control::Memory {
   coir::FiberInfo fibers[kMostFibers];
   coir::FiberCalls calls[kMostFibers];
   BoardParts::Seen pins[kMostPins];
-  char log[coir::kRecentLogBytes];
+  char log[coir::kMostKeptOfLine];
   char answer[24 * 1024];
   char fault[256];
 };

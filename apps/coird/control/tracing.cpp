@@ -41,16 +41,22 @@ void Control::send_trace(coir::TcpStream& client) noexcept {
     ::close(ends[1]);
     return;
   }
-  coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [to = PipeEnd(ends[1])]() mutable {
-    static_cast<void>(coir::blocking([to = std::move(to)] { return coir::write_trace(to.fd).has_value(); }));
+  bool written = false;
+  coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [&written, to = PipeEnd(ends[1])]() mutable {
+    written = coir::blocking([to = std::move(to)] { return coir::write_trace(to.fd).has_value(); }).value_or(false);
   });
   char part[512];
+  std::uint64_t sent = 0;
   const coir::Deadline deadline = coir::Deadline::after(30s);  // nobody else is answered meanwhile
   while (const auto size = from->read(part)) {
     if (!client.write({part, *size}, deadline)) break;
+    sent += *size;
   }
   from->close();
-  if (writer.started()) static_cast<void>(writer.join());
+  if (!writer.started()) return;
+  static_cast<void>(writer.join());
+  // A client that has gone, or a trace that broke off, has no end.
+  if (written) static_cast<void>(client.write(coir::format(part, '\0', sent, "\n"), deadline));
 }
 
 #endif

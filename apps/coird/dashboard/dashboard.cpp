@@ -17,6 +17,9 @@ using coir::http::TokenLogin;
 
 namespace {
 
+// Anyone can cause these lines.
+constinit coir::LogSource g_logins("logins", {.burst = 5, .spacing = std::chrono::seconds(10)});
+
 constexpr const char* kSeeDashboard = "coird --help explains --dashboard";
 
 bool only_reads(Exchange& exchange) noexcept {
@@ -108,7 +111,7 @@ void Dashboard::serve_login(Exchange& exchange) noexcept {
     case TokenLogin::Verdict::admitted:
       return go_to_page(exchange);
     case TokenLogin::Verdict::refused:
-      say({"--dashboard: a wrong token was typed"});
+      say(g_logins, coir::LogLevel::warning, {"--dashboard: a wrong token was typed"});
       return write_login(exchange, 403, path_, "This is not the token.");
     case TokenLogin::Verdict::busy:
       return exchange.respond_status(503, "Retry-After: 1\r\n");

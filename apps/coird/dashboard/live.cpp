@@ -16,7 +16,7 @@ using coir::operator""_KiB;
 
 void Dashboard::start() noexcept {
   fiber_ = coir::spawn({.name = "dashboard", .stack = 16_KiB}, [this] { run(); });
-  if (!fiber_.started()) say({"--dashboard: the page is not live: ", fiber_.error()});
+  if (!fiber_.started()) warn({"--dashboard: the page is not live: ", fiber_.error()});
 }
 
 void Dashboard::stop() noexcept {

@@ -111,7 +111,7 @@ void Feeder::start() noexcept {
   // Without a pulse the workers and the server are watched all the same.
   if (pulse_.started()) reactor_.emplace("reactor", promise());
   if (const auto started = coir::LifeWatch::start(patience(), look, this); !started) {
-    say({"no watchdog is fed: ", started.error()});
+    warn({"no watchdog is fed: ", started.error()});
     device_.close_clean();
   }
 }
@@ -137,7 +137,7 @@ Feeder::Turn Feeder::look(void* opaque, bool alive) noexcept {
       say({"alive again: the watchdog is fed"});
       coir::EndRecord::note(coir::End::none);
     } else {
-      say({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(self.shortest()), " s"});
+      warn({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(self.shortest()), " s"});
       // The end, unless another one takes its place.
       coir::EndRecord::note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
     }
@@ -161,7 +161,7 @@ void Feeder::feed_due() noexcept {
   if (!device_.is_open() || now < device_due_ns_) return;
   device_due_ns_ = now + device_timeout().count() / 2;
   if (const int error = device_.feed(); error != 0) {
-    say({"--watchdog ", path_, ": ", coir::Error::from_errno(error), "; opened again"});
+    warn({"--watchdog ", path_, ": ", coir::Error::from_errno(error), "; opened again"});
     device_.leave();
   }
 }

@@ -3,11 +3,9 @@
 #include <coir/deadline.h>
 #include <coir/program.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include <string_view>
 
 #include "../complaint.h"
+#include "../unix_datagrams.h"
 
 namespace {
 
@@ -34,28 +33,11 @@ std::uint64_t number_of(const char* variable) noexcept {
   return read.ec == std::errc{} && read.ptr == end ? number : 0;
 }
 
-// connect_to connects a socket to "/path" or, in the abstract namespace, "@name". Returns it, or -1 with errno.
-int connect_to(std::string_view name) noexcept {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  errno = EAFNOSUPPORT;
-  if ((!name.starts_with('/') && !name.starts_with('@')) || name.size() >= sizeof address.sun_path) return -1;
-  memcpy(address.sun_path, name.data(), name.size());
-  if (name.front() == '@') address.sun_path[0] = '\0';
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
 void notify(std::string_view state) noexcept {
   if (g_socket < 0) return;
   if (send(g_socket, state.data(), state.size(), MSG_NOSIGNAL) >= 0) return;
   const coir::Error error = coir::Error::from_errno(errno);
-  say({"NOTIFY_SOCKET: ", state.substr(0, state.find('\n')), ": ", error});
+  warn({"NOTIFY_SOCKET: ", state.substr(0, state.find('\n')), ": ", error});
 }
 
 }  // namespace
@@ -63,8 +45,8 @@ void notify(std::string_view state) noexcept {
 void open_notify() noexcept {
   const char* const name = getenv("NOTIFY_SOCKET");
   if (name == nullptr) return;
-  g_socket = connect_to(name);
-  if (g_socket < 0) say({"NOTIFY_SOCKET=", name, ": ", coir::Error::from_errno(errno)});
+  g_socket = connect_datagrams(name);
+  if (g_socket < 0) warn({"NOTIFY_SOCKET=", name, ": ", coir::Error::from_errno(errno)});
   // A watchdog may be meant for the process that has started this one.
   const std::uint64_t for_process = number_of("WATCHDOG_PID");
   const std::uint64_t microseconds = number_of("WATCHDOG_USEC");

@@ -73,7 +73,7 @@ bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
   ::sigaddset(&stops, SIGTERM);
   ::sigaddset(&stops, SIGINT);
   if (::sigprocmask(SIG_BLOCK, &stops, &before) != 0) return true;
-  say({runs, " runs in a row ended within a minute: waiting for ", seconds, " s"});
+  warn({runs, " runs in a row ended within a minute: waiting for ", seconds, " s"});
   const std::uint64_t end = since_boot_ms() + seconds * 1000;
   int got = -1;
   for (std::uint64_t now; got < 0 && (now = since_boot_ms()) < end;) {
@@ -131,7 +131,7 @@ const char* SafeMode::good_file() const noexcept {
   const auto bytes =
       file ? file->read_all(coir::account::http, kMostKept + coir::kSumLineBytes + 1) : std::unexpected(file.error());
   if (bytes && coir::whole_text({bytes->bytes().data(), bytes->bytes().size()})) return path;
-  say({path, ": damaged, and left out"});
+  warn({path, ": damaged, and left out"});
   return nullptr;
 }
 
@@ -156,7 +156,7 @@ std::string_view SafeMode::page(std::span<char> room) const noexcept {
 
 void SafeMode::apply(Options& options, const Options* good) noexcept {
   char reason[64];
-  say({"safe mode: ", why(reason), "; to leave it: ", how()});
+  warn({"safe mode: ", why(reason), "; to leave it: ", how()});
   const Options& from = good != nullptr ? *good : options;
   // Without a password nobody sees more than that coird is in safe mode.
   const bool hidden =

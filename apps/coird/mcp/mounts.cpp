@@ -63,9 +63,9 @@ bool Mounts::open(const McpOptions& options, const coir::mcp::GatewayOptions& to
 void Mounts::start() noexcept {
   if (!gateway_) return;
   fiber_ = coir::spawn({.name = "mcp mounts", .stack = 16_KiB}, [this] {
-    if (auto ran = gateway_->run(); !ran) say({"--mcp-mount: ", ran.error()});
+    if (auto ran = gateway_->run(); !ran) warn({"--mcp-mount: ", ran.error()});
   });
-  if (!fiber_.started()) say({"--mcp-mount: ", fiber_.error()});
+  if (!fiber_.started()) warn({"--mcp-mount: ", fiber_.error()});
 }
 
 void Mounts::stop() noexcept {

@@ -43,7 +43,8 @@ void McpServing::write_audit(void*, const coir::mcp::Audit& line) noexcept {
   out.add(": ", line.outcome);
   if (line.code != 0) out.add(" (", line.code, ")");
   out.add(", ", line.took.count(), " ms");
-  say({out.text()});
+  static constinit coir::LogSource calls("mcp");  // each of them is told
+  say(calls, coir::LogLevel::info, {out.text()});
 }
 
 void McpServing::tell_change([[maybe_unused]] void* serving, [[maybe_unused]] coir::mcp::ItemKind kind) noexcept {

@@ -54,6 +54,8 @@ constexpr Needs kNeeds[] = {
     {"client-ca", "cert"},
     {"watchdog-timeout", "watchdog"},
     {"control-readers", "control"},
+    {"log-size", "log-file"},
+    {"log-count", "log-file"},
 };
 
 // find is the last setting of an option; null: it was not given. A section [route PREFIX] counts as --proxy.

@@ -4,6 +4,7 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/net/address.h>
+#include <coir/net/log_line.h>
 #include <coir/port/limits.h>
 
 #include <algorithm>
@@ -110,7 +111,12 @@ struct Options {
   std::size_t pin_count = 0;
   const char* watchdog = nullptr;  // the device
   std::chrono::milliseconds watchdog_timeout{30'000};
-  const char* trace = nullptr;  // the file for the state changes of fibers
+  coir::LogLevel log_level = coir::LogLevel::info;
+  const char* log_file = nullptr;
+  std::uint64_t log_size = 256 * 1024;  // of the file, at most
+  unsigned log_count = 2;               // full ones that are kept
+  const char* syslog = nullptr;         // the socket of its daemon
+  const char* trace = nullptr;          // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   // wrong complains of the value of an option and returns false: of one in a file by FILE:LINE, as Setting::wrong.

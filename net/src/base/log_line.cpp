@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/recent_lines.h"
+
 namespace coir {
 namespace {
 
@@ -19,6 +21,7 @@ constexpr int kSocket = -3;
 constinit Atomic<int> g_target{kUnknown};  // a descriptor, or one of these
 constinit Atomic<std::uint64_t> g_dropped{0};
 constinit Atomic<std::uint64_t> g_untold{0};
+constinit LogSource g_program("program");
 
 // find_target examines standard error. If two threads come at the same time, the later closes its descriptor.
 [[gnu::noinline]] int find_target() noexcept {
@@ -61,10 +64,7 @@ bool tell(std::uint64_t dropped) noexcept {
   return put(format(text, "coir: ", dropped, " lines of this log were dropped: nobody read them\n"));
 }
 
-}  // namespace
-
-bool log_line(std::string_view line) noexcept {
-  remember_log_line(line);
+bool put_or_count(std::string_view line) noexcept {
   if (g_untold.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     // The thread that takes the number reports it, or puts it back.
     const std::uint64_t untold = g_untold.exchange(0, std::memory_order_relaxed);
@@ -74,6 +74,30 @@ bool log_line(std::string_view line) noexcept {
   g_dropped.fetch_add(1, std::memory_order_relaxed);
   g_untold.fetch_add(1, std::memory_order_relaxed);
   return false;
+}
+
+}  // namespace
+
+bool log_line(LogSource& source, LogLevel level, std::string_view line, std::size_t prefix) noexcept {
+  const auto left_out = LogRing::admit(source, level);
+  if (!left_out) return false;
+  if (*left_out != 0) [[unlikely]] {
+    char text[120];
+    const std::string_view count =
+        format(text, "coir: ", *left_out, " lines of source ", LogRing::name_of(source), " were left out: too many\n");
+    LogRing::keep(source, LogLevel::warning, count.substr(6));
+    put_or_count(count);
+  }
+  LogRing::keep(source, level, line.substr(prefix));
+  return put_or_count(line);
+}
+
+bool log_line(std::string_view line) noexcept {
+  return log_line(g_program, LogLevel::notice, line);
+}
+
+void remember_log_line(LogSource& source, LogLevel level, std::string_view line, std::size_t prefix) noexcept {
+  if (LogRing::wanted(level)) LogRing::keep(source, level, line.substr(prefix));
 }
 
 std::uint64_t log_lines_dropped() noexcept {

@@ -1,16 +1,19 @@
+#include "base/recent_lines.h"
+
 #include <coir/atomic.h>
 #include <coir/config.h>
-#include <coir/net/log_line.h>
+#include <coir/deadline.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace coir {
 namespace {
 
-// A ring of bytes. The lock is held for one copy of a line, or of all of it; threads beside the workers log, too, so that it
-// is no Spinlock, which a build with one worker leaves out.
+// Threads beside the workers log, too, so that it is no Spinlock, which a build with one worker leaves out.
 #if COIR_NO_ASYNC  // one thread
 void lock() noexcept {}
 bool try_lock() noexcept {
@@ -30,64 +33,203 @@ void unlock() noexcept {
   pthread_mutex_unlock(&g_lock);
 }
 #endif
+
+// Head is in front of the text of each line. Lines follow each other without a gap, in the order of their numbers.
+struct Head {
+  std::uint64_t number;
+  std::uint32_t unix_seconds;
+  std::uint16_t size;
+  std::uint8_t level, source;
+};
+
+constexpr std::size_t kMostSources = 16;  // those beyond share the last place, as "others"
+
 constinit Atomic<bool> g_keeps{false};
-constinit std::size_t g_end = 0;      // where the next byte goes
-constinit std::size_t g_size = 0;     // how many bytes are kept
-constinit std::uint64_t g_lines = 0;  // how many lines have been kept, those that are gone included
-char g_ring[kRecentLogBytes];
+constinit Atomic<std::uint8_t> g_level{static_cast<std::uint8_t>(LogLevel::info)};
+constinit Atomic<void (*)() noexcept> g_call{nullptr};
+constinit std::size_t g_size = 0;        // how many bytes are kept
+constinit std::uint64_t g_numbered = 0;  // the number of the latest line
+constinit std::uint64_t g_left_out = 0;
+constinit const char* g_names[kMostSources] = {};
+constinit std::size_t g_used[kMostSources] = {};  // bytes of each source
+constinit std::size_t g_sources = 0;
+char g_lines[kRecentLogBytes];
 
-std::size_t wrap(std::size_t at) noexcept {
-  return at % kRecentLogBytes;
+Head head_at(std::size_t at) noexcept {
+  Head head;
+  memcpy(&head, g_lines + at, sizeof head);
+  return head;
 }
 
-std::uint64_t lines_of(std::string_view text) noexcept {
-  return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+std::size_t behind(std::size_t at, const Head& head) noexcept {
+  return at + sizeof head + head.size;
 }
 
-std::string_view copy(std::span<char> into) noexcept {
-  const std::size_t size = std::min(g_size, into.size());
-  const bool cut = g_size == kRecentLogBytes || size < g_size;
-  const std::size_t start = wrap(g_end + kRecentLogBytes - size);
-  const std::size_t first = std::min(size, kRecentLogBytes - start);
-  memcpy(into.data(), g_ring + start, first);
-  memcpy(into.data() + first, g_ring, size - first);
-  const std::string_view text(into.data(), size);
-  if (!cut) return text;
-  // The first line may lack its beginning.
-  const std::size_t end = text.find('\n');
-  return end == text.npos ? std::string_view() : text.substr(end + 1);
+// drop_oldest_of removes the oldest line of a source that has one.
+void drop_oldest_of(std::size_t source) noexcept {
+  std::size_t at = 0;
+  Head head = head_at(at);
+  while (head.source != source) head = head_at(at = behind(at, head));
+  const std::size_t end = behind(at, head);
+  memmove(g_lines + at, g_lines + end, g_size - end);
+  g_size -= end - at;
+  g_used[source] -= end - at;
+}
+
+LogRecord record_of(std::size_t at, const Head& head) noexcept {
+  return {.number = head.number,
+          .unix_seconds = head.unix_seconds,
+          .level = static_cast<LogLevel>(head.level),
+          .source = head.source < g_sources ? g_names[head.source] : "unknown",
+          .text = {g_lines + at + sizeof head, head.size}};
+}
+
+// each visits the lines. It stays within them where a signal has interrupted a change of them.
+template <class Visit>
+void each(Visit visit) noexcept {
+  for (std::size_t at = 0; at + sizeof(Head) <= g_size;) {
+    const Head head = head_at(at);
+    const std::size_t next = behind(at, head);
+    if (next > g_size) return;
+    visit(record_of(at, head));
+    at = next;
+  }
+}
+
+std::string_view compose(std::span<char> into) noexcept {
+  const auto bytes_of = [](const LogRecord& record) {
+    Formatter counted{std::span<char>()};
+    record.add_to(counted);
+    return counted.needed();
+  };
+  std::size_t needed = 0;
+  each([&](const LogRecord& record) { needed += bytes_of(record); });
+  Formatter out(into);
+  each([&](const LogRecord& record) {
+    if (needed > into.size()) {
+      needed -= bytes_of(record);
+    } else {
+      record.add_to(out);
+    }
+  });
+  return out.text();
 }
 
 }  // namespace
+
+std::uint8_t LogRing::index_of(LogSource& source) noexcept {
+  if (source.index_ == 0) {
+    if (g_sources < kMostSources) ++g_sources;
+    source.index_ = static_cast<std::uint8_t>(g_sources);
+    g_names[g_sources - 1] = g_names[g_sources - 1] == nullptr ? source.name_ : "others";
+  }
+  return source.index_ - 1;
+}
+
+bool LogRing::wanted(LogLevel level) noexcept {
+  return static_cast<std::uint8_t>(level) <= g_level.load(std::memory_order_relaxed);
+}
+
+std::optional<std::uint64_t> LogRing::admit(LogSource& source, LogLevel level) noexcept {
+  if (!wanted(level)) return std::nullopt;
+  if (source.rate_.burst == 0) return 0;
+  const std::int64_t spacing = std::chrono::nanoseconds(source.rate_.spacing).count();
+  const std::int64_t now = monotonic_ns();
+  lock();
+  const std::int64_t full = std::max(source.full_until_ns_, now) + spacing;
+  std::optional<std::uint64_t> left_out;
+  if (full - now > spacing * source.rate_.burst) {
+    ++source.left_out_;
+    ++g_left_out;
+  } else {
+    source.full_until_ns_ = full;
+    left_out = std::exchange(source.left_out_, 0);
+  }
+  unlock();
+  return left_out;
+}
+
+void LogRing::keep(LogSource& source, LogLevel level, std::string_view line) noexcept {
+  if (!g_keeps.load(std::memory_order_relaxed)) return;
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  line = line.substr(0, kMostKeptOfLine);
+  const std::size_t size = sizeof(Head) + line.size();
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  lock();
+  const std::uint8_t index = index_of(source);
+  const auto weight = [&](std::size_t of) { return g_used[of] + (of == index && g_used[of] != 0 ? size : 0); };
+  while (g_size + size > kRecentLogBytes) {
+    std::size_t most = 0;
+    for (std::size_t other = 1; other < g_sources; ++other) {
+      if (weight(other) > weight(most)) most = other;
+    }
+    drop_oldest_of(most);
+  }
+  const Head head = {.number = ++g_numbered,
+                     .unix_seconds = static_cast<std::uint32_t>(now.tv_sec),
+                     .size = static_cast<std::uint16_t>(line.size()),
+                     .level = static_cast<std::uint8_t>(level),
+                     .source = index};
+  memcpy(g_lines + g_size, &head, sizeof head);
+  memcpy(g_lines + g_size + sizeof head, line.data(), line.size());
+  g_size += size;
+  g_used[index] += size;
+  unlock();
+  // acquire: pairs with on_log_line's release.
+  if (auto* const call = g_call.load(std::memory_order_acquire)) call();
+}
 
 void keep_log_lines(bool keep) noexcept {
   g_keeps.store(keep, std::memory_order_relaxed);
 }
 
-void remember_log_line(std::string_view line) noexcept {
-  if (!g_keeps.load(std::memory_order_relaxed) || line.empty() || line.size() > kRecentLogBytes) return;
-  lock();
-  const std::size_t first = std::min(line.size(), kRecentLogBytes - g_end);
-  memcpy(g_ring + g_end, line.data(), first);
-  memcpy(g_ring, line.data() + first, line.size() - first);
-  g_end = wrap(g_end + line.size());
-  g_size = std::min(g_size + line.size(), kRecentLogBytes);
-  g_lines += lines_of(line);
-  unlock();
+void set_log_level(LogLevel least) noexcept {
+  g_level.store(static_cast<std::uint8_t>(least), std::memory_order_relaxed);
 }
 
-std::string_view recent_log_lines(std::span<char> into, std::uint64_t* first) noexcept {
+void on_log_line(void (*call)() noexcept) noexcept {
+  g_call.store(call, std::memory_order_release);
+}
+
+std::uint64_t log_lines_left_out() noexcept {
   lock();
-  const std::string_view text = copy(into);
-  if (first != nullptr) *first = g_lines - lines_of(text) + 1;
+  const std::uint64_t count = g_left_out;
+  unlock();
+  return count;
+}
+
+std::optional<LogRecord> LogReader::read(std::span<char> room) noexcept {
+  std::optional<LogRecord> found;
+  lock();
+  for (std::size_t at = 0; at < g_size;) {
+    const Head head = head_at(at);
+    if (head.number >= next_) {
+      if (next_ != 0) lost_ += head.number - next_;
+      next_ = head.number + 1;
+      if (head.level <= static_cast<std::uint8_t>(least_)) {
+        found = record_of(at, head);
+        found->text = {room.data(), found->text.copy(room.data(), room.size())};
+        break;
+      }
+    }
+    at = behind(at, head);
+  }
+  unlock();
+  return found;
+}
+
+std::string_view recent_log_lines(std::span<char> into) noexcept {
+  lock();
+  const std::string_view text = compose(into);
   unlock();
   return text;
 }
 
-// A signal may have come while the lock was held: then the ring is read as it is.
+// A signal may have come while the lock was held: then the lines are read as they are.
 std::string_view crash_log_lines(std::span<char> into) noexcept {
   const bool locked = try_lock();
-  const std::string_view text = copy(into);
+  const std::string_view text = compose(into);
   if (locked) unlock();
   return text;
 }

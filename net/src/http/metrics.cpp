@@ -160,6 +160,8 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
   if (more) more(text);
   text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
            log_lines_dropped());
+  text.one(Kind::counter, "coir_log_lines_left_out_total", "Lines of the log left out, for their source has too many.",
+           log_lines_left_out());
   write_process(text);
   text.end();
 }

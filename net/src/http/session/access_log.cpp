@@ -26,6 +26,9 @@ constexpr std::size_t kMostReferer = 400;
 constexpr std::size_t kMostAgent = 300;
 constexpr std::size_t kMostId = 80;
 
+// No rate: the log has each request.
+constinit LogSource g_requests("access");
+
 }  // namespace
 
 // LogLine writes a line into memory, as far as that goes.
@@ -147,7 +150,7 @@ void Session::told_end() noexcept {
 void Session::log_access() noexcept {
   LogLine line(std::span<char>(buffers->scratch).first(kLogLineBytes));
   compose(line, nullptr);
-  log_line({buffers->scratch, line.end()});
+  log_line(g_requests, LogLevel::info, {buffers->scratch, line.end()});
 }
 
 void Session::told_stream() noexcept {
@@ -188,7 +191,7 @@ void end_log(Connection& connection) noexcept {
   memcpy(text + log.took_at + sent, numbers + sent, both - sent);
   memmove(text + log.sent_at + sent, text + log.sent_at, static_cast<std::size_t>(log.took_at - log.sent_at));
   memcpy(text + log.sent_at, numbers, sent);
-  log_line({text, log.size + both});
+  log_line(g_requests, LogLevel::info, {text, log.size + both});
   give_charged(account::streams, &log, bytes);
 }
 

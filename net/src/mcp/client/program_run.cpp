@@ -106,7 +106,8 @@ void Program::log(std::string_view line) noexcept {
   for (char& each : std::span(room).first(text.size() - 1)) {
     if (static_cast<unsigned char>(each) < ' ' || each == '\x7f') each = '?';
   }
-  log_line(text);
+  static constinit LogSource programs("mcp-programs");  // each has a rate of its own
+  log_line(programs, coir::LogLevel::info, text);
 }
 
 Program::Taken Program::read_complaints() noexcept {
