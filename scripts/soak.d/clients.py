@@ -76,7 +76,7 @@ class Clients:
                 want(got.status == 200 and got.body == self.site[name], f"{name} over TLS: {got.status}")
 
     async def upload(self, piece=1 << 20, pause=0.0):
-        """What was acknowledged is read back, with its sum."""
+        """Reads back each upload that was acknowledged, and compares its sum."""
         name, body = await self.names.get(), os.urandom(self.random.randrange(1, 40_000))
         try:
             async with await Wire.open(self.board.address) as wire:
@@ -126,7 +126,7 @@ class Clients:
             want(got.status == 200 and "result" in last and not last["result"].get("isError"), f"{tool}: {got.status} {got.body[:200]}")
 
     async def agent(self):
-        """What an agent asks first."""
+        """Asks for the list of tools, as an agent does first."""
         async with await Wire.open(self.board.address) as wire:
             await wire.send(message("tools/list", token=TOKEN))
             got = await wire.answer()

@@ -70,7 +70,7 @@ class Counts:
             self.note_stall(began, 0.25)
 
     def note_stall(self, began, expected):
-        """What began then should have taken so long, and has ended now."""
+        """Notes a stall if a thing that began then, and ends now, took longer than expected."""
         if time.monotonic() - began > expected + STALL:
             self.stalls.append([began, time.monotonic()])
 

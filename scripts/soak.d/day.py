@@ -18,7 +18,7 @@ COMING = (("file", 4.0, 4, True), ("newcomer", 2.0, 8, True), ("forwarded", 1.5,
 FOLLOWERS, TALKERS, RESTERS, VIEWERS, LISTENERS = 4, 4, 20, 1, 1
 BURST = 60           # newcomers at once
 LINK_DOWN_S = 2
-# What happens every so many minutes of traffic.
+# The minutes of traffic from one such event to the next.
 EVENTS = (("reload", 10), ("link flap", 20), ("burst", 5), ("coirctl", 3))
 
 

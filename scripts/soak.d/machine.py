@@ -115,7 +115,7 @@ class Machine:
         shutil.rmtree(self.folder)
 
     async def said(self, script):
-        """What a command in the guest prints."""
+        """Runs a command in the guest and returns its output."""
         return await asyncio.to_thread(self.vm.said, script, 120)
 
     async def metrics(self):
