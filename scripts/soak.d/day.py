@@ -32,7 +32,7 @@ class Day:
         self.streams = Streams(machine, self.counts, 6 / speed)
         self.random = random.Random(1970)
         self.samples, self.marks, self.losses = [], [], []
-        self.reload_s = []
+        self.reload_s, self.lasted = [], 0.0
         self.over = asyncio.Event()
 
     def now(self):
@@ -49,6 +49,7 @@ class Day:
         end = asyncio.create_task(self.over.wait())
         await asyncio.wait([end, *everyone], timeout=self.seconds, return_when=asyncio.FIRST_COMPLETED)
         self.over.set()
+        self.lasted = self.now()
         await end
         # Those who come finish what they have begun; those who stay are asked to leave.
         await asyncio.gather(*coming, *happening, sampling, watching, return_exceptions=False)
