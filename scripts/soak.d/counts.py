@@ -45,7 +45,7 @@ class Counts:
             print(f"soak: {self.faults[-1]}", file=sys.stderr, flush=True)
 
     def excuses(self, fault, since):
-        """Whether a fault of a client that began then is no fault of the board.
+        """Tells whether a fault of a client that began then is no fault of the board.
 
         A link that is down, or was so shortly before that a pooled connection still hangs, explains that the board cannot
         reach the server behind it. A machine that stands still for seconds explains everything: time limits expire.

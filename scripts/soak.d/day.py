@@ -15,6 +15,7 @@ COMING = (("file", 4.0, 4, True), ("newcomer", 2.0, 8, True), ("forwarded", 1.5,
           ("agent", 0.02, 1, False), ("secure", 0.15, 3, False), ("upload", 0.2, 3, False), ("slow_upload", 0.03, 2, False),
           ("slow_reader", 0.02, 2, False), ("hostile", 0.3, 8, False))
 # Clients that stay, and how many.
+STAYING = ("follower", "talker", "rester", "viewer", "listener")
 FOLLOWERS, TALKERS, RESTERS, VIEWERS, LISTENERS = 4, 4, 20, 1, 1
 BURST = 60           # newcomers at once
 LINK_DOWN_S = 2

@@ -1,10 +1,10 @@
-"""Whether a figure rises over the run: the judge of a soak.
+"""Judges whether a figure rises over a run of scripts/soak.
 
 The first quarter is the warm-up: pools fill, code is read into memory. The rest is cut into twelve blocks, each of which counts
 by its median, so that a burst that meets a sample decides nothing. The slope is the median of the slopes of all pairs of blocks
 (Theil and Sen). A figure rises if both hold:
 
-- the order of the blocks is no accident: Kendall's S, one-sided, at 0.1 %;
+- the order of the blocks is no accident (Kendall's S, one-sided, 0.1 %);
 - the rise over the judged time exceeds the noise: three times the deviation of the blocks from the line (1.4826 times the median
   absolute one), and at least the `floor` of the figure, below which pages of stacks and buffers come and go.
 """

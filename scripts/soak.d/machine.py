@@ -162,7 +162,7 @@ class Machine:
         return (got.status == 200) == extra, time.monotonic() - began
 
     async def steer(self):
-        """Whether a person with coirctl sees it, too."""
+        """Asks by coirctl, as a person does."""
         for verb in ("status", "memory", "connections"):
             json.loads(await self.said(f"/mnt/data/coirctl {verb} --json --socket /run/coird.sock"))
 
