@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import os
 import random
+import time
 
 from agent import message, messages_in
 from wire import Broken, Wire
 
 TOKEN = "a-token-of-the-soak-that-nobody-guesses"
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+LONGEST_REST_S = 30  # of a connection that is used again
 FILES = {"/100.txt": 100, "/page.html": 6_000, "/picture.bin": 60_000}
 
 
@@ -28,22 +30,27 @@ class Clients:
 
     def __init__(self, board):
         self.board, self.random = board, random.Random(34)
-        self.idle = []  # keep-alive connections that wait for a request
+        self.idle = []  # (since when, connection) of those that wait for a request
         self.names = asyncio.Queue()
         for number in range(8):
             self.names.put_nowait(f"/uploads/{number}.bin")
         self.site = {name: contents(name) for name in FILES}
 
     async def kept(self, work):
-        """Does work(wire) on a connection that is kept for the next one, if all goes well."""
-        wire = self.idle.pop() if self.idle else await Wire.open(self.board.address)
+        """Does work(wire) on a connection that is kept for the next one, if all goes well.
+
+        The one that has rested for longest is next, and one that the board may have ended meanwhile (--idle-timeout is 60 s) is not used.
+        """
+        now = time.monotonic()
+        while self.idle and now - self.idle[0][0] > LONGEST_REST_S:
+            self.idle.pop(0)[1].close()
+        wire = self.idle.pop(0)[1] if self.idle else await Wire.open(self.board.address)
         try:
-            result = await work(wire)
+            await work(wire)
         except BaseException:
             wire.close()
             raise
-        self.idle.append(wire)
-        return result
+        self.idle.append((time.monotonic(), wire))
 
     async def file(self):
         name = self.random.choice(list(self.site))

@@ -59,7 +59,7 @@ class Day:
         for left in await asyncio.gather(*staying, return_exceptions=True):
             if not isinstance(left, asyncio.CancelledError):
                 raise left if isinstance(left, Exception) else RuntimeError(f"a client has left: {left}")
-        for wire in self.clients.idle:
+        for _, wire in self.clients.idle:
             wire.close()
 
     def start_those_who_stay(self):

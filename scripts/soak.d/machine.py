@@ -136,6 +136,7 @@ class Machine:
         sample["connections"] = int(metrics["coir_http_connections_open"])
         sample["accepted"] = int(metrics["coir_http_connections_accepted_total"])
         sample["evicted"] = int(sum(metrics[f'coir_http_connections_closed_total{{reason="{why}"}}'] for why in ("evicted", "evicted_slow")))
+        sample["expired"] = int(metrics['coir_http_connections_closed_total{reason="expired"}'])
         sample["fibers"] = int(metrics["coir_fibers"])
         sample["cpu_s"] = metrics["process_cpu_seconds_total"]
         return sample

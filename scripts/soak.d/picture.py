@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 WIDTH, LEFT, RIGHT, HEIGHT, GAP, TOP = 900, 64, 150, 104, 34, 58
 FONT = "font-family='DejaVu Sans, Verdana, sans-serif'"
 COLOURS = ("#2b6ca3", "#c2571a", "#3c8031", "#8a4b9e", "#a0851d", "#666")
-POINTS = 200  # in a line: more than the eye tells apart
+POINTS = 150  # in a line: more than the eye tells apart
 
 # Title, then (name of the figure, words for it).
 PANELS = (
@@ -22,7 +22,7 @@ PANELS = (
 
 def text(x, y, words, size=11, weight="normal", fill="#222", anchor="start"):
     bold = f" font-weight='{weight}'" if weight != "normal" else ""
-    return f"<text x='{x:.0f}' y='{y:.0f}' {FONT} font-size='{size}'{bold} fill='{fill}' text-anchor='{anchor}'>{escape(words)}</text>"
+    return f"<text x='{x:.0f}' y='{y:.0f}' font-size='{size}'{bold} fill='{fill}' text-anchor='{anchor}'>{escape(words)}</text>"
 
 
 def ceiling(value):
@@ -35,7 +35,7 @@ def ceiling(value):
 
 def draw(samples, marks, title, path):
     """`marks` are (second, word) of what happened to the board. Times are in seconds, the axis in minutes."""
-    samples = samples[::max(1, len(samples) // POINTS)]
+    samples = samples[::-(-len(samples) // POINTS)]
     end = samples[-1]["s"] or 1
     wide = WIDTH - LEFT - RIGHT
     x = lambda second: LEFT + wide * second / end
@@ -43,7 +43,7 @@ def draw(samples, marks, title, path):
     panels = [(name, lines) for name, lines in panels if lines]
     height = TOP + len(panels) * (HEIGHT + GAP) + 24
     parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}' role='img'>",
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}' role='img' {FONT}>",
         f"<title>{escape(title)}</title><rect width='{WIDTH}' height='{height}' fill='#fff'/>",
         text(LEFT, 24, title, 14, "bold"),
     ]
