@@ -12,9 +12,9 @@ import tempfile
 import time
 
 
-def start(coird, folder):
-    """Starts coird and returns it with its address, once it listens."""
-    daemon = subprocess.Popen([coird, "--listen", "127.0.0.1:0", "--root", folder, "--state", folder], stderr=subprocess.PIPE, text=True)
+def start(coird, folder, *options):
+    """Starts coird and returns it with its first address, once it listens."""
+    daemon = subprocess.Popen([coird, "--listen", "127.0.0.1:0", "--root", folder, "--state", folder, *options], stderr=subprocess.PIPE, text=True)
     said = []
     for line in daemon.stderr:
         said.append(line)
@@ -56,4 +56,5 @@ def main():
         shutil.rmtree(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -76,11 +76,13 @@ boot_card() {
     awk -f "$root/tests/bench/figures.awk"
 }
 
-# crash ends a coird of this machine's by a signal, and starts it again.
-crash() {
+# lives ends a coird of this machine's by a signal, starts it again, and has another read its files again under load.
+lives() {
   "$root/scripts/build" --daemon --target "$(uname -m)-linux-musl" >/dev/null
-  # shellcheck disable=SC2086 # words
-  python3 "$root/tests/bench/crash.py" "$root/build/$(uname -m)-linux-musl/apps/coird/coird" $rounds | awk -f "$root/tests/bench/figures.awk"
+  for each in crash reload; do
+    # shellcheck disable=SC2086 # words
+    PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/bench/$each.py" "$root/build/$(uname -m)-linux-musl/apps/coird/coird" $rounds
+  done | awk -f "$root/tests/bench/figures.awk"
 }
 
 # state_cuts cuts the power of the board while coird writes its state.
@@ -89,7 +91,7 @@ state_cuts() {
 }
 
 "$root/scripts/setup" --for vm,test,flash
-crash
+lives
 state_cuts
 new_app
 clock

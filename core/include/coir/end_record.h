@@ -115,12 +115,13 @@ class PastEnds {
   // read reads the next older record, beginning with the newest, into `room`. False: there is no more.
   bool read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record) noexcept;
   unsigned damaged() const noexcept { return damaged_; }
-  // running tells that a program held the record when it was opened.
+  // running tells that a program held the record when it was opened. A kernel without locks of files cannot tell: then it
+  // tells that the newest record, once it was read, is that of a process that lives.
   bool running() const noexcept { return running_; }
 
  private:
   int fd_ = -1;
-  bool running_ = false;
+  bool running_ = false, without_locks_ = false;
   unsigned damaged_ = 0;
   std::uint64_t below_ = UINT64_MAX;
   EndRecordOptions options_;

@@ -135,6 +135,16 @@ End Since::judge(const PastEnd& record) const noexcept {
   return memory_kills > read_number(record.value("memory_kills")) ? End::out_of_memory : End::killed;
 }
 
+bool Since::lives(const PastEnd& record) const noexcept {
+  if (record.end != End::none || record.value("boot") != boot_id()) return false;
+  const std::uint64_t pid = read_number(record.value("pid"));
+  if (pid == static_cast<std::uint64_t>(::getpid())) return false;
+  char path[40], room[20];
+  std::string_view name = slurp(format(path, "/proc/", pid, "/comm", '\0').data(), room).value_or("");
+  name = name.substr(0, name.find('\n'));
+  return !name.empty() && name == record.value("program").substr(0, 15);
+}
+
 std::string_view describe_end(End end, const PastEnd& record, std::span<char> room) noexcept {
   Formatter out(room);
   switch (end) {

@@ -47,6 +47,9 @@ struct Since {
   std::string_view boot_id() const noexcept { return {boot, boot_size}; }
   // judge judges a run whose record has no end.
   End judge(const PastEnd& record) const noexcept;
+  // lives tells whether the run is a process still, on kernels without locks of files. The process must have the program's
+  // name: its number alone may be another's by now.
+  bool lives(const PastEnd& record) const noexcept;
 };
 
 // describe_end writes one sentence about an end.

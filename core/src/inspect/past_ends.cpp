@@ -22,9 +22,11 @@ std::expected<void, Error> PastEnds::open(const char* folder, const EndRecordOpt
     return std::unexpected(Error{ErrorCode::invalid});
   fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) return std::unexpected(Error::from_errno(errno));
-  running_ = ::flock(fd_, LOCK_SH | LOCK_NB) != 0;
+  const bool free = ::flock(fd_, LOCK_SH | LOCK_NB) == 0;
+  without_locks_ = !free && errno == ENOSYS;
+  running_ = !free && !without_locks_;
   // A program that starts now must not find it taken.
-  if (!running_) ::flock(fd_, LOCK_UN);
+  if (free) ::flock(fd_, LOCK_UN);
   return {};
 }
 
@@ -43,6 +45,7 @@ bool PastEnds::read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record
   if (best == EndRecord::kSlots || read_one(best) != SlotState::whole) return false;
   below_ = record.number;
   // The newest without an end runs, unless nobody holds its lock: then the next start would judge so.
+  if (newest && without_locks_) running_ = Since(options_).lives(record);
   if (record.end == End::none && !(newest && running_)) record.end = Since(options_).judge(record);
   return true;
 }

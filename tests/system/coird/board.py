@@ -18,7 +18,8 @@ BOARD_VM = os.path.join(ROOT, "qemu", "board-vm")
 class Board:
     """A booted board whose init has started coird. `options` are those of qemu/board-vm run.
 
-    `url` is where that coird's port 80 is reached, `forwarded` maps further ports of the guest to those of loopback.
+    `url` is where that coird's port 80 is reached, `forwarded` maps further ports of the guest to those of loopback. With
+    --net tap the board is reached in the namespace `netns`, at its own ports.
     """
 
     def __init__(self, coird, *options, forward=()):
@@ -26,7 +27,14 @@ class Board:
         ports = [word for port in forward for word in ("--forward", str(port))]
         self.process = subprocess.Popen([BOARD_VM, "run", self.folder, "--coird", coird, "--timeout", "600", *ports, *options],
                                         stdout=subprocess.PIPE, text=True)
-        self.url, self.forwarded = None, {}
+        self.url, self.forwarded, self.netns = None, {}, None
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _wait_until_ready(self):
         for line in self.process.stdout:
             name, value = line.rstrip("\n").split(": ", 1)
             if name == "url":
@@ -36,6 +44,8 @@ class Board:
             elif name == "forward":
                 guest, host = value.split()
                 self.forwarded[int(guest)] = int(host)
+            elif name == "netns":
+                self.netns = value
             elif name == "ready":
                 return
         raise AssertionError(f"the board does not boot:\n{self.log()[-2000:]}")

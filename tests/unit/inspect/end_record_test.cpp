@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "tests/support/child.h"
+#include "tests/support/without_syscall.h"
 
 // Set in a child that is about to crash: it says so if it allocates from then on.
 static bool g_crashing = false;
@@ -328,6 +330,43 @@ TEST(EndRecord, one_process_at_a_time_has_the_record) {
   });
   LONGS_EQUAL(0, other.status);
   CHECK_TRUE(newest().end == End::none);  // it runs
+}
+
+TEST(EndRecord, without_locks_of_files_the_record_tells_of_its_program) {
+  char name[32];
+  const int comm = open("/proc/self/comm", O_RDONLY);
+  const ssize_t size = read(comm, name, sizeof name);
+  close(comm);
+  name[size - 1] = '\0';
+  options.program = name;
+  const auto without_locks = [](auto body) {
+    return in_child([&] {
+             if (!coir::test::forget_syscall(SYS_flock)) return 77;
+             return body();
+           })
+        .status;
+  };
+  const auto try_to_begin = [this] {
+    const auto second = EndRecord::begin(folder, options);
+    return second ? 0 : second.error() == coir::ErrorCode::busy ? 1 : 2;
+  };
+  const auto runs = [this] {
+    PastEnds ends;
+    PastEnd record;
+    return ends.open(folder, options).has_value() && ends.read(room, record) && ends.running() ? 1 : 0;
+  };
+  const int first = without_locks(try_to_begin);
+  if (first == 77) return;  // this kernel takes no filter
+  LONGS_EQUAL(0, first);
+  LONGS_EQUAL(0, without_locks(runs));
+  CHECK_TRUE(newest().end == End::killed);
+  CHECK_TRUE(EndRecord::begin(folder, options).has_value());
+  LONGS_EQUAL(1, without_locks(runs));
+  LONGS_EQUAL(1, without_locks(try_to_begin));
+  options.program = "another";  // the number is that of a process with another name
+  EndRecord::close();
+  CHECK_TRUE(EndRecord::begin(folder, options).has_value());
+  LONGS_EQUAL(0, without_locks(try_to_begin));
 }
 
 TEST(EndRecord, a_folder_that_is_not_there_is_an_error) {

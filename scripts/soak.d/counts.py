@@ -1,0 +1,113 @@
+"""Counts for each kind of client: asked, kept, shed, excused by a link that was down, and broken."""
+
+import asyncio
+import sys
+import time
+
+from wire import LOSSES, Gateway, Shed
+
+PATIENCE = 90  # seconds that any one wait may take: a bound, not a measurement
+STALL = 3.0    # seconds that a quarter of one, or a command on the board, takes longer than usual: this machine stands still
+SHOWN = 12     # broken promises that are shown word for word
+
+
+class Kind:
+    def __init__(self, name):
+        self.name = name
+        self.asked = self.kept = self.shed = self.excused = self.broken = self.held_back = 0
+        self.took = []
+
+    def figures(self):
+        return (("asked", self.asked), ("kept", self.kept), ("shed", self.shed), ("excused", self.excused), ("broken", self.broken),
+                ("held_back", self.held_back))
+
+
+class Counts:
+    """All kinds, and the times of those answers that come at once."""
+
+    def __init__(self):
+        self.kinds, self.faults, self.took, self.began = {}, [], [], time.monotonic()
+        # [since, until] of each time without a link, and without progress of this machine, by the monotonic clock.
+        self.link_downs, self.stalls = [], []
+        self.cuts = []  # (kind, fault) of each request whose connection has ended under it
+
+    def kind(self, name):
+        return self.kinds.setdefault(name, Kind(name))
+
+    def total(self, what):
+        return sum(getattr(kind, what) for kind in self.kinds.values())
+
+    def broke(self, name, fault):
+        kind = self.kind(name)
+        kind.broken += 1
+        if len(self.faults) < SHOWN:
+            self.faults.append(f"{name}, at {time.monotonic() - self.began:.0f} s: {type(fault).__name__}: {str(fault)[:300]}")
+            print(f"soak: {self.faults[-1]}", file=sys.stderr, flush=True)
+
+    def excuses(self, fault, since):
+        """Tells whether a fault of a client that began then is no fault of the board.
+
+        A link that is down, or was so shortly before that a pooled connection still hangs, explains that the board cannot
+        reach the server behind it. A machine that stands still for seconds explains everything: time limits expire.
+        """
+        causes = self.stalls + (self.link_downs if isinstance(fault, Gateway) else [])
+        return any(until is None or until > since - 10 for _, until in causes)
+
+    def settle_cuts(self, evicted):
+        """Counts cut requests as shed, as many as the board has told of evicting (`evicted`), and the others as broken."""
+        for number, (name, fault) in enumerate(self.cuts):
+            if number < evicted:
+                self.kind(name).shed += 1
+            else:
+                self.broke(name, fault)
+        self.cuts = []
+
+    async def watch(self, over):
+        """Notes when this machine stands still, until the event."""
+        while not over.is_set():
+            began = time.monotonic()
+            await asyncio.sleep(0.25)
+            self.note_stall(began, 0.25)
+
+    def note_stall(self, began, expected):
+        """Notes a stall if a thing that began then, and ends now, took longer than expected."""
+        if time.monotonic() - began > expected + STALL:
+            self.stalls.append([began, time.monotonic()])
+
+    def stalled(self):
+        """The seconds without progress, each counted once."""
+        total, end = 0.0, 0.0
+        for since, until in sorted(self.stalls):
+            total += max(0.0, until - max(since, end))
+            end = max(end, until)
+        return total
+
+    async def once(self, name, work, timed=False):
+        """Does one piece of work and counts how it ended."""
+        kind, began = self.kind(name), time.monotonic()
+        kind.asked += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await work()
+        except asyncio.CancelledError:
+            kind.asked -= 1
+            raise
+        except Shed:
+            kind.shed += 1
+        except LOSSES as fault:
+            if self.excuses(fault, began):
+                kind.excused += 1
+            elif isinstance(fault, (ConnectionError, EOFError)):
+                self.cuts.append((name, fault))
+            else:
+                self.broke(name, fault)
+        else:
+            kind.kept += 1
+            if timed:
+                self.took.append(time.monotonic() - began)
+                kind.took.append(self.took[-1])
+
+
+def percentile(values, share):
+    """The value below which that share of the values is, or None."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
