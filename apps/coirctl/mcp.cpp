@@ -45,7 +45,7 @@ void print_line(int fd, std::string_view json) noexcept {
 }
 
 // failed tells why there is no answer. An answer by HTTP that is no success is the server's refusal.
-int failed(const McpOptions& options, const Failure& failure) noexcept {
+int failed(const AskMcpOptions& options, const Failure& failure) noexcept {
   char why[400];
   if (failure.code() != 0) {
     say_error(options.url, coir::format(why, "the server refuses: ", failure.message(), " (", failure.code(), ")"));
@@ -57,7 +57,7 @@ int failed(const McpOptions& options, const Failure& failure) noexcept {
                                                                                          : status_of(failure.error());
 }
 
-int list(McpClient& client, const McpOptions& options, Listed what, const coir::mcp::CallOptions& how) noexcept {
+int list(McpClient& client, const AskMcpOptions& options, Listed what, const coir::mcp::CallOptions& how) noexcept {
   const auto listed = client.list(
       what,
       [](coir::JsonView, std::string_view text) noexcept {
@@ -79,15 +79,15 @@ bool read_token(const char* path, std::span<char> room, std::string_view& field)
   return true;
 }
 
-std::expected<Answer, Failure> ask(McpClient& client, const McpOptions& options,
+std::expected<Answer, Failure> ask(McpClient& client, const AskMcpOptions& options,
                                    const coir::mcp::CallOptions& how) noexcept {
   const std::string_view arguments = options.arguments != nullptr ? options.arguments : "";
   switch (options.action) {
-    case McpOptions::Action::call:
+    case AskMcpOptions::Action::call:
       return client.call(options.name, arguments, how);
-    case McpOptions::Action::read:
+    case AskMcpOptions::Action::read:
       return client.read(options.name, how);
-    case McpOptions::Action::prompt:
+    case AskMcpOptions::Action::prompt:
       return client.prompt(options.name, arguments, how);
     default:
       return client.discover(how);
@@ -101,7 +101,7 @@ bool is_object(const char* text) noexcept {
   return parsed && parsed->root().kind() == coir::JsonKind::object;
 }
 
-int run(const McpOptions& options) noexcept {
+int run(const AskMcpOptions& options) noexcept {
   if (!is_object(options.arguments)) return say_error(options.arguments, "not a JSON object"), kCommand;
   static char bearer[540];  // a fiber's stack has no room for more
   coir::http::RequestField fields[1];
@@ -128,16 +128,16 @@ int run(const McpOptions& options) noexcept {
   }
   int status = kDone;
   switch (options.action) {
-    case McpOptions::Action::tools:
+    case AskMcpOptions::Action::tools:
       status = list(*client, options, Listed::tools, how);
       break;
-    case McpOptions::Action::resources:
+    case AskMcpOptions::Action::resources:
       status = list(*client, options, Listed::resources, how);
       break;
-    case McpOptions::Action::templates:
+    case AskMcpOptions::Action::templates:
       status = list(*client, options, Listed::templates, how);
       break;
-    case McpOptions::Action::prompts:
+    case AskMcpOptions::Action::prompts:
       status = list(*client, options, Listed::prompts, how);
       break;
     default:
@@ -156,13 +156,13 @@ int run(const McpOptions& options) noexcept {
 
 }  // namespace
 
-int ask_mcp(const McpOptions& options) noexcept {
+int ask_mcp(const AskMcpOptions& options) noexcept {
   return run(options);
 }
 
 #else
 
-int ask_mcp(const McpOptions&) noexcept {
+int ask_mcp(const AskMcpOptions&) noexcept {
   say_error("mcp", "this coirctl was built without it (-DCOIR_MCP=ON with fibers and COIR_STREAMS)");
   return kCommand;
 }

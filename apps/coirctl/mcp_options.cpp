@@ -44,24 +44,24 @@ namespace {
 
 struct Named {
   std::string_view word;
-  McpOptions::Action action;
+  AskMcpOptions::Action action;
   bool wants_name;
   bool takes_arguments;
 };
 constexpr Named kActions[] = {
-    {"info", McpOptions::Action::info, false, false},
-    {"tools", McpOptions::Action::tools, false, false},
-    {"resources", McpOptions::Action::resources, false, false},
-    {"templates", McpOptions::Action::templates, false, false},
-    {"prompts", McpOptions::Action::prompts, false, false},
-    {"call", McpOptions::Action::call, true, true},
-    {"read", McpOptions::Action::read, true, false},
-    {"prompt", McpOptions::Action::prompt, true, true},
+    {"info", AskMcpOptions::Action::info, false, false},
+    {"tools", AskMcpOptions::Action::tools, false, false},
+    {"resources", AskMcpOptions::Action::resources, false, false},
+    {"templates", AskMcpOptions::Action::templates, false, false},
+    {"prompts", AskMcpOptions::Action::prompts, false, false},
+    {"call", AskMcpOptions::Action::call, true, true},
+    {"read", AskMcpOptions::Action::read, true, false},
+    {"prompt", AskMcpOptions::Action::prompt, true, true},
 };
 
 }  // namespace
 
-bool McpOptions::read(int count, char** words) noexcept {
+bool AskMcpOptions::read(int count, char** words) noexcept {
   const char* plain[4] = {};
   std::size_t have = 0;
   for (int i = 0; i < count; ++i) {

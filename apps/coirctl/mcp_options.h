@@ -8,8 +8,8 @@
 // The verb needs the client of coir/mcp/client.h.
 #define COIRCTL_MCP (COIR_MCP && COIR_STREAMS && !COIR_NO_ASYNC)
 
-// McpOptions is the command line of `coirctl mcp`.
-struct McpOptions {
+// AskMcpOptions is the command line of `coirctl mcp`.
+struct AskMcpOptions {
   enum class Action : std::uint8_t { info, tools, resources, templates, prompts, call, read, prompt };
 
   const char* url = nullptr;

@@ -15,6 +15,7 @@
 #include <span>
 #include <utility>
 
+#include "../coirctl/coirctl.h"
 #include "announcing.h"
 #include "auth.h"
 #include "budget.h"
@@ -270,6 +271,7 @@ int start(Options& options, bool good, int count, char** arguments) noexcept {
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count > 0 && is_coirctl(arguments[0])) return coirctl(count, arguments);
   fill_standard_streams();
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);

@@ -86,7 +86,7 @@ bool recall_state(const char* folder) noexcept {
   }
   if (random_is_ready()) return true;
   char room[kSeedBytes + coir::kSumLineBytes + 1];
-  const auto seed = read_state(path.text, room);
+  const auto seed = read_state(path.text, room, kSeedBytes);
   // Used once: a board that loses its power before it leaves another must not start twice from the same.
   if (seed && seed->size() == kSeedBytes && coir::remove_file(path.text)) stir(*seed);
   explicit_bzero(room, sizeof room);

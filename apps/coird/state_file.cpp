@@ -19,19 +19,19 @@ void make_state_folder(const char* folder) noexcept {
 void remove_leftovers(const char* folder) noexcept {
   DIR* const entries = ::opendir(folder);
   if (entries == nullptr) return;
-  while (const dirent* const each = ::readdir(entries)) {
-    constexpr std::string_view kStart = ".coir-";
-    const std::string_view name = each->d_name;
-    if (name.starts_with(kStart) && name.size() == kStart.size() + 16) ::unlinkat(::dirfd(entries), each->d_name, 0);
+  const bool may_sweep = coir::FileReplacement::may_sweep(::dirfd(entries));
+  while (const dirent* const each = may_sweep ? ::readdir(entries) : nullptr) {
+    if (coir::FileReplacement::is_temporary(each->d_name)) ::unlinkat(::dirfd(entries), each->d_name, 0);
   }
   ::closedir(entries);
 }
 
-std::optional<std::string_view> read_state(const char* path, std::span<char> room) noexcept {
+std::optional<std::string_view> read_state(const char* path, std::span<char> room, std::size_t bare) noexcept {
   const auto file = coir::File::open(path);
   if (!file && file.error() == coir::ErrorCode::not_found) return std::nullopt;
   const auto size = file ? file->read_all(room) : std::unexpected(file.error());
   if (!size && size.error() != coir::ErrorCode::limit) return warn({path, ": ", describe(size.error())}), std::nullopt;
+  if (bare != 0 && size == bare) return std::string_view(room.data(), bare);
   const auto content = size ? coir::whole_text({room.data(), *size}) : std::nullopt;
   if (!content) warn({path, ": damaged, and left out"});
   return content;

@@ -14,12 +14,13 @@
 // make_state_folder makes the folder, if its parent is there. Where it cannot, the first write there says so.
 void make_state_folder(const char* folder) noexcept;
 
-// remove_leftovers removes the temporary files that kills have left there. No other process writes to the folder.
+// remove_leftovers removes the temporary files that kills have left there, unless a coirctl writes there now.
 void remove_leftovers(const char* folder) noexcept;
 
 // read_state reads a file into `room`, and returns its content without the sum. Nothing: there is none, or it cannot be
-// read or is damaged, which one line has said.
-std::optional<std::string_view> read_state(const char* path, std::span<char> room) noexcept;
+// read or is damaged, which one line has said. A file of just `bare` bytes counts without a sum: coird wrote it before there
+// were sums.
+std::optional<std::string_view> read_state(const char* path, std::span<char> room, std::size_t bare = 0) noexcept;
 
 // write_state makes `content`, and `end` behind it, the content of a file that its owner alone can read, changed at `date` if
 // it is given.

@@ -8,7 +8,8 @@ make_deb() {
   build_programs
   tree=$work/deb parts=$root/scripts/package.d/deb
   lay "$work/bin/coird" usr/sbin/coird 755
-  lay "$work/bin/coirctl" usr/bin/coirctl 755
+  mkdir -p "$tree/usr/bin"
+  ln -s ../sbin/coird "$tree/usr/bin/coirctl"
   lay "$parts/coird.default" etc/default/coird
   lay "$root/port/init/systemd/coird.service" lib/systemd/system/coird.service
   lay "$parts/copyright" usr/share/doc/coird/copyright

@@ -52,6 +52,7 @@ if [ -n "$remove" ]; then
           echo "install.sh: $file has changed and stays"
         fi
         ;;
+      link) [ ! -L "$to$file" ] || rm "$to$file" ;;
       line)
         grep -vxF "$file" "$to/etc/inittab" >"$to/etc/inittab.coir" || true
         cat "$to/etc/inittab.coir" >"$to/etc/inittab"
@@ -101,7 +102,7 @@ plan=$(
 )
 echo "$plan" | while IFS='|' read -r source file; do
   [ -r "$source" ] || die "$source is absent: unpack the whole archive"
-  [ ! -e "$to$file" ] || die "$file is there already: remove it, or its package, first"
+  [ ! -e "$to$file" ] && [ ! -L "$to$file" ] || die "$file is there already: remove it, or its package, first"
 done
 
 # make_folder FOLDER makes it and those above it, and notes what it made, the deepest first.
@@ -118,6 +119,11 @@ make_folder /usr/share/coir
 echo "$plan" >"$list.plan"
 while IFS='|' read -r source file; do
   make_folder "${file%/*}"
+  if [ -L "$source" ]; then
+    ln -s "$(readlink "$source")" "$to$file"
+    echo "link - $file" >>"$list"
+    continue
+  fi
   cp "$source" "$to$file"
   case $file in
     */sbin/* | */bin/* | */init.d/*) chmod 755 "$to$file" ;;

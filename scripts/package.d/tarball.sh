@@ -5,7 +5,7 @@ make_tarball() {
   name=coir-$version-${board:-$target}
   mkdir -p "$work/$name/usr/sbin" "$work/$name/usr/bin"
   cp "$work/bin/coird" "$work/$name/usr/sbin/"
-  cp "$work/bin/coirctl" "$work/$name/usr/bin/"
+  ln -s ../sbin/coird "$work/$name/usr/bin/coirctl"
   cp -R "$root/port/init" "$work/$name/init"
   find "$work/$name/init" -name README.md -delete
   cp "$root/scripts/package.d/deb/coird.default" "$work/$name/init/systemd/coird.default"

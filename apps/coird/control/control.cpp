@@ -209,9 +209,12 @@ void Control::steer(std::string_view verb, std::string_view& fault) noexcept {
 
 #else
 
+#include "../complaint.h"
+
 Control::~Control() = default;
 
-bool Control::open(const Options&, const Identity&) noexcept {
+bool Control::open(const Options& options, const Identity&) noexcept {
+  if (options.control != nullptr) say({"--control: this coird was built without fibers: nothing answers coirctl"});
   return true;
 }
 

@@ -25,7 +25,8 @@ struct Daemon;
 //
 // It is no part of the HTTP server, so that it works when that refuses everybody: one fiber of its own takes one request
 // after the other, in memory that account "control" and the stacks' account are charged for at the start. A client has
-// two seconds for its request and five for the answer. A build without fibers refuses the option.
+// two seconds for its request and five for the answer. A build without fibers says that nothing answers, and
+// serves: the init scripts name the option for every build.
 class Control {
  public:
   Control() noexcept = default;

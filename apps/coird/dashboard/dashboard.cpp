@@ -88,7 +88,7 @@ void Dashboard::serve(Exchange& exchange) noexcept {
   }
   if (name == "/logout") {
     if (!posts) return exchange.respond_status(405, "Allow: POST\r\n");
-    if (login_->admits(exchange.request())) login_->log_out();
+    if (login_->admits(exchange.request())) log_out();
     return go_to_page(exchange);
   }
   const bool style = name == "/style.css", script = name == "/script.js";
@@ -118,6 +118,14 @@ void Dashboard::serve_login(Exchange& exchange) noexcept {
     case TokenLogin::Verdict::answered:
       return;
   }
+}
+
+// log_out ends all logins, and the streams that they have opened.
+void Dashboard::log_out() noexcept {
+  login_->log_out();
+#if COIRD_LIVE
+  events_->disconnect_all();
+#endif
 }
 
 void Dashboard::go_to_page(Exchange& exchange) noexcept {

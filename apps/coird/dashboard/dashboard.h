@@ -56,6 +56,7 @@ class Dashboard {
  private:
   void serve_page(coir::http::Exchange& exchange) noexcept;
   void serve_login(coir::http::Exchange& exchange) noexcept;
+  void log_out() noexcept;
   void go_to_page(coir::http::Exchange& exchange) noexcept;
   void serve_events(coir::http::Exchange& exchange) noexcept;
   void read_figures(FigureTexts& texts) noexcept;

@@ -14,8 +14,7 @@ inline constexpr Row kSteeringRows[] = {
     row(Section::process, Kind::file, "control", "PATH",
         "answer coirctl on a Unix socket, usually /run/coird.sock, for root and coird's own user alone. It works when "
         "connections or memory have run out (default: none)",
-        built(coir::kFibers, take_file<&Options::control>))
-        .of("fibers"),
+        take_file<&Options::control>),
     row(Section::process, Kind::text, "control-readers", "GROUP",
         "the members of this group may use the socket of --control, too, but for reload, drain, stop and switching "
         "pins (default: none)",

@@ -196,6 +196,12 @@ class FileReplacement {
   // abort removes what was written. Idempotent; nothing after a commit.
   void abort() noexcept;
 
+  // A kill leaves a temporary file. is_temporary tells whether a name is that of one. may_sweep tells whether no
+  // replacement of any process is under way in the folder that `folder` is open for, to be read; others then wait to
+  // begin until `folder` is closed, or 100 ms, so that its temporary files may be removed.
+  [[nodiscard]] static bool is_temporary(std::string_view name) noexcept;
+  [[nodiscard]] static bool may_sweep(int folder) noexcept;
+
   // is_open tells that it may still be committed or aborted.
   bool is_open() const noexcept { return file_ >= 0; }
 

@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +12,31 @@
 
 #include "blocking/file_steps.h"
 
+#include <algorithm>
+
 namespace coir {
+namespace {
+
+constexpr std::string_view kTemporary = ".coir-";
+constexpr std::size_t kDigits = 16;
+
+// keep_sweepers_out shares the folder's lock with other replacements, until the folder is closed. Anybody who can read the
+// folder can hold its lock: no longer than for a sweep does it count.
+void keep_sweepers_out(int folder) noexcept {
+  for (int ms = 0; ms < 100 && ::flock(folder, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++ms) ::usleep(1000);
+}
+
+}  // namespace
+
+bool FileReplacement::is_temporary(std::string_view name) noexcept {
+  return name.size() == kTemporary.size() + kDigits && name.starts_with(kTemporary) &&
+         std::ranges::all_of(name.substr(kTemporary.size()),
+                             [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+bool FileReplacement::may_sweep(int folder) noexcept {
+  return ::flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
 
 // Steps is what a replacement has a thread do that may block.
 class FileReplacement::Steps {
@@ -54,7 +80,7 @@ std::expected<void, Error> FileReplacement::Steps::create(FileReplacement& self,
                                  (static_cast<std::uint64_t>(getpid()) << 40) ^
                                  (count.fetch_add(1, std::memory_order_relaxed) << 20);
     char name[sizeof self.temporary_name_];
-    format(name, ".coir-", hex(number, 16), '\0');
+    format(name, kTemporary, hex(number, kDigits), '\0');
     self.file_ = openat(self.folder_, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (self.file_ >= 0) {
       memcpy(self.temporary_name_, name, sizeof name);
@@ -86,6 +112,7 @@ std::expected<void, Error> FileReplacement::Steps::open_at(FileReplacement& self
 
 std::expected<void, Error> FileReplacement::Steps::open_temporary(FileReplacement& self,
                                                                   std::optional<unsigned> mode) noexcept {
+  keep_sweepers_out(self.folder_);
   struct stat old;
   const bool there = fstatat(self.folder_, self.name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return std::unexpected(Error::from_errno(EISDIR));

@@ -1,12 +1,12 @@
 #include "inspect/kept_workers.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <coir/deadline.h>
+#include <coir/format.h>
 
 #include "base/line.h"
 #include "inspect/sample.h"
@@ -28,7 +28,7 @@ std::int64_t cpu_of(int thread) noexcept {
 // sleeps tells whether a thread sleeps in the kernel.
 bool sleeps(int thread) noexcept {
   char path[48];
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  format(path, "/proc/self/task/", thread, "/stat", '\0');
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   char text[128] = {};

@@ -91,6 +91,10 @@ class EventHub {
   // (the constructor got none).
   [[nodiscard]] std::expected<void, Error> publish(const ServerEvent& event) noexcept;
 
+  // disconnect_all forgets the history and has every subscriber disconnected, as one that has fallen behind, which
+  // `dropped` counts: for streams that the program no longer permits. From any fiber or thread.
+  void disconnect_all() noexcept;
+
   // The call answers a request with the stream; the handler returns after it. GET is answered 200, HEAD 200 without a
   // stream, any other method 405, and one subscriber too many 503 with Retry-After.
   void operator()(Exchange& exchange) noexcept;

@@ -56,6 +56,14 @@ std::expected<void, Error> EventKeeper::publish(const ServerEvent& event) noexce
   return {};
 }
 
+void EventKeeper::disconnect_all() noexcept {
+  {
+    Locked locked(lock_);
+    history_.forget();
+  }
+  news();
+}
+
 void EventKeeper::subscribe(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;
   if (method != Method::get && method != Method::head) return exchange.respond_status(405, "Allow: GET, HEAD\r\n");
@@ -201,6 +209,10 @@ EventHub::~EventHub() {
 std::expected<void, Error> EventHub::publish(const ServerEvent& event) noexcept {
   if (keeper_ == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return keeper_->publish(event);
+}
+
+void EventHub::disconnect_all() noexcept {
+  if (keeper_ != nullptr) keeper_->disconnect_all();
 }
 
 void EventHub::operator()(Exchange& exchange) noexcept {

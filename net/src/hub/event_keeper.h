@@ -25,6 +25,7 @@ class EventKeeper final : public Hub {
 
   std::expected<void, Error> publish(const ServerEvent& event) noexcept;
   void subscribe(Exchange& exchange) noexcept;
+  void disconnect_all() noexcept;
 
   // These are Hub's and Keeper's.
   void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;

@@ -53,6 +53,9 @@ class History {
   // append_parts adds bytes that are encoded already, without an id. Errors: invalid (nothing), limit.
   [[nodiscard]] std::expected<std::uint64_t, Error> append_parts(std::span<const std::string_view> parts) noexcept;
 
+  // forget drops all events: every cursor that there is has fallen off.
+  void forget() noexcept { first_ = ++next_; }
+
   // oldest is before the first event that is held; newest, behind the last: the next event gets this sequence number.
   // Sequence numbers begin at 0 and have no gaps.
   HistoryCursor oldest() const noexcept { return {first_, 0}; }

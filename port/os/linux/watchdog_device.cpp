@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/watchdog.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <string_view>
+
+#include "sysfs.h"
 
 namespace coir::port {
 
@@ -17,14 +20,12 @@ namespace {
 constexpr unsigned kMiscMajor = 10, kWatchdogMinor = 130;  // of /dev/watchdog, which is watchdog0 by its old name
 
 // never_stops tells whether the kernel says that the device has nowayout. Kernels without this file do not tell.
-bool never_stops(dev_t device, const char* sysfs) noexcept {
-  char path[256];
-  if (major(device) == kMiscMajor && minor(device) == kWatchdogMinor) {
-    snprintf(path, sizeof path, "%s/class/watchdog/watchdog0/nowayout", sysfs);
-  } else {
-    snprintf(path, sizeof path, "%s/dev/char/%u:%u/nowayout", sysfs, major(device), minor(device));
-  }
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+bool never_stops(dev_t device, std::string_view folder) noexcept {
+  const bool by_old_name = major(device) == kMiscMajor && minor(device) == kWatchdogMinor;
+  const sysfs::Path path = by_old_name
+                               ? sysfs::Path(folder, "/class/watchdog/watchdog0/nowayout")
+                               : sysfs::Path(folder, "/dev/char/", major(device), ":", minor(device), "/nowayout");
+  const int fd = ::open(path.text(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   char value = 0;
   const bool set = read(fd, &value, 1) == 1 && value == '1';

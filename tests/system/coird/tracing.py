@@ -19,9 +19,11 @@ ORIG_RAX, RAX = 15 * 8, 10 * 8
 
 class Traced:
     """One run of a program, in .status and .said. `folder` is the one whose calls count; the `at`th is refused by `error`,
-    or the program killed before it. .reached tells whether there were as many, .call its number."""
+    or the program killed before it; `chosen` counts other calls, by number and arguments. .reached tells whether there were as
+    many, .call its number."""
 
-    def __init__(self, command, folder, at, said, error=None, until=None):
+    def __init__(self, command, folder, at, said, error=None, until=None, chosen=None):
+        self.chosen = chosen
         self.folder, self.at, self.error, self.until = os.fsencode(folder), at, error, until
         self.reached, self.count, self.call, self.failing = False, 0, None, None
         with open(said, "wb") as file:
@@ -77,7 +79,7 @@ class Traced:
                 os.kill(self.pid, signal.SIGTERM)
         elif kind == ENTRY and not self.reached:
             number, *arguments = struct.unpack_from("<7Q", info.raw, 24)
-            if not self.is_of_folder(thread, arguments):
+            if not (self.chosen(number, arguments) if self.chosen else self.is_of_folder(thread, arguments)):
                 return
             self.count += 1
             if self.count < self.at:

@@ -7,6 +7,7 @@ INSTALL_DIR = install -d -m0755
 INSTALL_BIN = install -m0755
 INSTALL_CONF = install -m0600
 INSTALL_DATA = install -m0644
+LN = ln -sf
 include $(PACKAGE)/Makefile
 
 options:

@@ -163,6 +163,26 @@ TEST(FileReplace, one_that_is_aborted_or_forgotten_leaves_nothing) {
   });
 }
 
+TEST(FileReplace, nobody_sweeps_a_folder_while_one_is_under_way) {
+  both_sides([&] {
+    Folder folder;
+    const auto may_sweep = [&folder] {
+      auto open = coir::File::open(folder.at("."));
+      return open && FileReplacement::may_sweep(open->fd());
+    };
+    expect(may_sweep());
+    auto one = FileReplacement::begin(folder.at("a")), other = FileReplacement::begin(folder.at("b"));
+    expect(one && other && !may_sweep());
+    expect(one->commit().has_value() && !may_sweep());
+    other->abort();
+    expect(may_sweep());
+  });
+  CHECK_TRUE(FileReplacement::is_temporary(".coir-0123456789abcdef"));
+  for (const char* const name :
+       {".coir-0123456789abcde", ".coir-0123456789abcdeg", ".coir-notes", "coir-0123456789abcdef0"})
+    CHECK_FALSE(FileReplacement::is_temporary(name));
+}
+
 TEST(FileReplace, a_write_that_fails_or_is_late_keeps_the_commit_from_taking_the_name) {
   both_sides([&] {
     Folder folder;

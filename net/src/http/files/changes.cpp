@@ -92,10 +92,11 @@ int refused_content(const Request& request) noexcept {
 
 void sweep(int folder, int depth) noexcept {
   constexpr int kDeepest = 32;
+  const bool may_sweep = FileReplacement::may_sweep(folder);
   alignas(8) char memory[512];
   FolderEntries entries(folder, memory);
   while (const auto entry = entries.next()) {
-    if (entry->type == FolderEntries::Type::file && is_replacement(entry->name)) {
+    if (may_sweep && entry->type == FolderEntries::Type::file && FileReplacement::is_temporary(entry->name)) {
       ::unlinkat(folder, entry->name.data(), 0);
     } else if (entry->type == FolderEntries::Type::folder && depth < kDeepest) {
       const OpenFile inner(::openat(folder, entry->name.data(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace coir::http {
@@ -51,13 +50,6 @@ std::optional<FolderEntries::Entry> FolderEntries::next() noexcept {
     const Type found = type == DT_DIR ? Type::folder : type == DT_REG || type == DT_LNK ? Type::file : Type::other;
     return Entry{name, found};
   }
-}
-
-bool is_replacement(std::string_view name) noexcept {
-  constexpr std::string_view kPrefix = ".coir-";
-  if (name.size() != kPrefix.size() + 16 || !name.starts_with(kPrefix)) return false;
-  return std::ranges::all_of(name.substr(kPrefix.size()),
-                             [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 }  // namespace coir::http

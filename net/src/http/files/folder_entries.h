@@ -33,7 +33,4 @@ class FolderEntries {
   std::size_t end_ = 0;
 };
 
-// is_replacement tells whether a name is that of a temporary file of FileReplacement (coir/file.h).
-bool is_replacement(std::string_view name) noexcept;
-
 }  // namespace coir::http

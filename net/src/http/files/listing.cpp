@@ -2,6 +2,7 @@
 
 #include <coir/blocking.h>
 #include <coir/detail/accounts.h>
+#include <coir/file.h>
 #include <coir/http/wire/query.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
@@ -118,7 +119,7 @@ bool add_link(Exchange& exchange, std::span<char> line, std::string_view name, b
 int collect(int folder, ListingMemory& memory, bool dot_files) noexcept {
   FolderEntries entries(folder, memory.entries);
   while (const auto entry = entries.next()) {
-    if (entry->type == FolderEntries::Type::other || is_replacement(entry->name)) continue;
+    if (entry->type == FolderEntries::Type::other || FileReplacement::is_temporary(entry->name)) continue;
     if (entry->name.starts_with('.') && !dot_files) continue;
     memory.names.add(entry->name, entry->type == FolderEntries::Type::folder);
   }

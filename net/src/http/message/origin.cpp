@@ -15,11 +15,17 @@ std::string_view without_port(std::string_view authority, std::string_view port)
   return authority;
 }
 
+// A plain request may be of a page that came by TLS, which a proxy has ended. The other way round there is no such proxy.
 bool is_own(std::string_view origin, const Request& request, bool secure) noexcept {
-  const std::string_view scheme = secure ? "https://" : "http://";
-  const std::string_view port = secure ? ":443" : ":80";
-  if (origin.size() <= scheme.size() || !equals_ignoring_case(first(origin, scheme.size()), scheme)) return false;
-  return equals_ignoring_case(without_port(after(origin, scheme.size()), port), without_port(request.authority, port));
+  struct Scheme {
+    std::string_view name, port;
+  };
+  constexpr Scheme kSchemes[] = {{"https://", ":443"}, {"http://", ":80"}};
+  for (const auto& [name, port] : std::span(kSchemes).first(secure ? 1 : 2)) {
+    if (origin.size() <= name.size() || !equals_ignoring_case(first(origin, name.size()), name)) continue;
+    return equals_ignoring_case(without_port(after(origin, name.size()), port), without_port(request.authority, port));
+  }
+  return false;
 }
 
 }  // namespace

@@ -53,13 +53,21 @@ TEST(HttpOrigin, a_page_of_the_same_origin_is_allowed) {
   CHECK_TRUE(allowed("http://[fe80::1]:81", "[fe80::1]:81"));
 }
 
+TEST(HttpOrigin, a_page_whose_tls_a_proxy_has_ended_is_allowed) {
+  CHECK_TRUE(allowed("https://board.local", "board.local"));
+  CHECK_TRUE(allowed("https://board.local", "board.local:443"));
+  CHECK_TRUE(allowed("https://board.local:8443", "board.local:8443"));
+  CHECK_FALSE(allowed("https://board.local", "board.local:80"));
+  CHECK_FALSE(allowed("https://board.local:80", "board.local"));
+  CHECK_FALSE(allowed("https://evil.example", "board.local"));
+}
+
 TEST(HttpOrigin, a_page_of_another_origin_is_not_allowed) {
   CHECK_FALSE(allowed("http://evil.example", "board.local"));
   CHECK_FALSE(allowed("http://board.local.evil.example", "board.local"));
   CHECK_FALSE(allowed("http://evilboard.local", "board.local"));
   CHECK_FALSE(allowed("http://board.local:8080", "board.local"));
   CHECK_FALSE(allowed("http://board.local", "board.local:443"));
-  CHECK_FALSE(allowed("https://board.local", "board.local"));
   CHECK_FALSE(allowed("http://board.local", "board.local", true));
   CHECK_FALSE(allowed("null", "board.local"));
   CHECK_FALSE(allowed("", "board.local"));

@@ -35,7 +35,8 @@ endif
 
 define COIR_INSTALL_TARGET_CMDS
 	$(INSTALL) -D -m 0755 $(@D)/apps/coird/coird $(TARGET_DIR)/usr/sbin/coird
-	$(INSTALL) -D -m 0755 $(@D)/apps/coirctl/coirctl $(TARGET_DIR)/usr/bin/coirctl
+	$(INSTALL) -d $(TARGET_DIR)/usr/bin
+	ln -sf ../sbin/coird $(TARGET_DIR)/usr/bin/coirctl
 endef
 
 define COIR_INSTALL_INIT_SYSV

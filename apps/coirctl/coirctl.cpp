@@ -1,4 +1,4 @@
-// coirctl, the control client: one verb for each thing that a board's shell asks of it.
+#include "coirctl.h"
 
 #include <coir/program.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ int print(std::string_view text) noexcept {
 
 }  // namespace
 
-int main(int count, char** words) {
+int coirctl(int count, char** words) noexcept {
   const std::string_view verb = count > 1 ? words[1] : "";
   if (verb == "--help" || verb == "-h") return print(kHelp);
   const bool fetches = verb == "fetch";
@@ -65,7 +65,7 @@ int main(int count, char** words) {
     return safe.read(count - 2, words + 2) ? switch_safe_mode(safe) : 2;
   }
   static FetchOptions fetched;
-  static McpOptions asked;
+  static AskMcpOptions asked;
   if (!(fetches ? fetched.read(count - 2, words + 2) : asked.read(count - 2, words + 2))) return 2;
   signal(SIGPIPE, SIG_IGN);
   return coir::run_program([fetches] { return fetches ? fetch(fetched) : ask_mcp(asked); });
