@@ -246,7 +246,8 @@ std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndReco
     ::close(fd);
     return std::unexpected(error);
   };
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+  // A kernel without file locks (ENOSYS) cannot tell of another process: that is no reason to keep no record.
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno != ENOSYS)
     return give_up(errno == EWOULDBLOCK ? Error{ErrorCode::busy} : Error::from_errno(errno));
   LastEnd last;
   const Slots found = look_at(fd);

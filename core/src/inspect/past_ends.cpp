@@ -22,7 +22,7 @@ std::expected<void, Error> PastEnds::open(const char* folder, const EndRecordOpt
     return std::unexpected(Error{ErrorCode::invalid});
   fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) return std::unexpected(Error::from_errno(errno));
-  running_ = ::flock(fd_, LOCK_SH | LOCK_NB) != 0;
+  running_ = ::flock(fd_, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   // A program that starts now must not find it taken.
   if (!running_) ::flock(fd_, LOCK_UN);
   return {};
