@@ -45,9 +45,16 @@ std::uint8_t mark_of(const Options::Listen& at) noexcept {
   return at.metrics ? Listeners::kMetrics : std::uint8_t{0};
 }
 
+// bind_address binds an address that no interface has yet, too: a USB link's, for one, is set after coird has started.
 std::expected<coir::TcpListener, coir::Error> bind_address(const Options::Listen& at, const Options& options) noexcept {
   // A slow client must not fill the kernel's memory with a response that it reads little by little.
-  return coir::TcpListener::listen(at.address, {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
+  coir::TcpListener::Options wanted = {.backlog = options.backlog, .unsent_bytes = 128 * 1024};
+  auto listener = coir::TcpListener::listen(at.address, wanted);
+  if (listener || listener.error().sys != EADDRNOTAVAIL) return listener;
+  wanted.before_address = true;
+  listener = coir::TcpListener::listen(at.address, wanted);
+  if (listener) say({"no interface has ", AddressText(at.address).text(), " yet: clients are served once one has it"});
+  return listener;
 }
 
 }  // namespace

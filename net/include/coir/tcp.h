@@ -124,7 +124,8 @@ class TcpListener {
   struct Options {
     int backlog = 511;     // connections the kernel holds until they are accepted; it may lower it (somaxconn)
     int unsent_bytes = 0;  // what the kernel may hold that is not sent yet, inherited; 0: as it likes, up to megabytes
-    bool without_delay = true;  // TCP_NODELAY, inherited by what is accepted: whole answers are written at once
+    bool without_delay = true;    // TCP_NODELAY, inherited by what is accepted: whole answers are written at once
+    bool before_address = false;  // bind an IP address that no interface has yet too; it accepts once one has it
   };
 
   TcpListener() noexcept = default;

@@ -51,6 +51,8 @@ int open_bound(const Address& at, const TcpListener::Options& options) noexcept 
       ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &options.unsent_bytes, sizeof options.unsent_bytes);
     }
     if (options.without_delay) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // For both families: the kernel keeps one mark.
+    if (options.before_address) ::setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on);
   }
   if (at.family() == Address::Family::ipv6) {
     const int only = at.is_any() ? 0 : 1;

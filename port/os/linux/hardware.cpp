@@ -60,6 +60,7 @@ void sort_by_name(std::span<Thing> things) noexcept {
 int convert_chosen(int root, const Path& converter, std::uint32_t channel, std::int32_t& raw) noexcept {
   const Descriptor chosen(open_file(root, converter, true));
   if (chosen.get() < 0) return -chosen.get();
+  // A kernel without file locks (ENOSYS) converts all the same.
   if (::flock(chosen.get(), LOCK_EX | LOCK_NB) != 0 && errno != ENOSYS) return errno == EWOULDBLOCK ? EBUSY : errno;
   const Digits digits(channel);
   const ssize_t wrote = ::write(chosen.get(), digits.bytes, digits.size);
