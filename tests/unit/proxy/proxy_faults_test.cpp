@@ -21,8 +21,7 @@ std::optional<Forwarder> g_forwarder;
 std::optional<Upstreams> g_upstreams;
 constexpr ForwardRules kRules{.rest_after = 1ms};
 constexpr std::size_t kLong = 200'000;
-constexpr int kSlowBuffer = 8192;
-constexpr std::size_t kSlow = 60'000;  // more than the sockets take of a client that reads nothing into such a buffer
+constexpr std::size_t kSlow = 200'000;  // more than the sockets take of a client that reads nothing
 
 bool forward(Exchange& exchange) {
   if (!exchange.request().path.starts_with("/app/")) return false;
@@ -56,11 +55,11 @@ bool answer_from_upstream(int fd, std::string_view head) {
            PlainUpstream::say(fd, {large, kLong}) && PlainUpstream::say(fd, "end");
   }
   if (head.find("/slow") != head.npos) {
-    return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 60003\r\n\r\n") &&
+    return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 200003\r\n\r\n") &&
            PlainUpstream::say(fd, {large, kSlow}) && PlainUpstream::say(fd, "end");
   }
   if (head.find("/trail") != head.npos) {
-    return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nea63\r\n") &&
+    return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n30d43\r\n") &&
            PlainUpstream::say(fd, {large, kSlow}) && PlainUpstream::say(fd, "end\r\n0\r\nX-Sum: 1\r\n\r\n");
   }
   if (head.find("/pause") != head.npos) {
@@ -126,13 +125,13 @@ constexpr StreamLife kLives[] = {
        return peer.say("GET /app/slow HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200") &&
               rests(&Forwarder::streams);
      },
-     [](StreamPeer& peer) { return peer.finds("xend") && gets(peer); }, kSlowBuffer},
+     [](StreamPeer& peer) { return peer.finds("xend") && gets(peer); }},
     {"a slow reader that takes trailers",
      [](StreamPeer& peer) {
        return peer.say("GET /app/trail HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\n\r\n") &&
               peer.hears_head("200") && rests(&Forwarder::streams);
      },
-     [](StreamPeer& peer) { return peer.finds("xend\r\n0\r\nX-Sum: 1\r\n\r\n") && gets(peer); }, kSlowBuffer},
+     [](StreamPeer& peer) { return peer.finds("xend\r\n0\r\nX-Sum: 1\r\n\r\n") && gets(peer); }},
     {"a slow upload",
      [](StreamPeer& peer) {
        return peer.say("POST /app/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\nfirst") &&
