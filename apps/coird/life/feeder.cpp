@@ -25,6 +25,8 @@ namespace {
 constexpr std::chrono::milliseconds kShortest{40};
 constexpr std::chrono::seconds kLongest = 24h;
 constexpr std::chrono::nanoseconds kNoPeriod = 24h * 365;
+// A device that is not there is looked for this often at least, however long its timeout is to be.
+constexpr std::chrono::nanoseconds kLookForDevice = 5s;
 
 // cure_of says what helps against an error of opening the device.
 const char* cure_of(int error) noexcept {
@@ -148,7 +150,8 @@ Feeder::Turn Feeder::look(void* opaque, bool alive) noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = write(self.poke_, &one, sizeof one);
   }
-  return {.pause = self.shortest() / 4, .patience = self.patience()};
+  const bool absent = self.path_ != nullptr && !self.device_.is_open();
+  return {.pause = std::min(self.shortest() / 4, absent ? kLookForDevice : kNoPeriod), .patience = self.patience()};
 }
 
 // feed_due feeds what has not been fed for half of its timeout.

@@ -6,31 +6,20 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <string_view>
-
-#include "sysfs.h"
 
 namespace coir::port {
 
 namespace {
 
-constexpr unsigned kMiscMajor = 10, kWatchdogMinor = 130;  // of /dev/watchdog, which is watchdog0 by its old name
-
-// never_stops tells whether the kernel says that the device has nowayout. Kernels without this file do not tell.
-bool never_stops(dev_t device, std::string_view folder) noexcept {
-  const bool by_old_name = major(device) == kMiscMajor && minor(device) == kWatchdogMinor;
-  const sysfs::Path path = by_old_name
-                               ? sysfs::Path(folder, "/class/watchdog/watchdog0/nowayout")
-                               : sysfs::Path(folder, "/dev/char/", major(device), ":", minor(device), "/nowayout");
-  const int fd = ::open(path.text(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  char value = 0;
-  const bool set = read(fd, &value, 1) == 1 && value == '1';
-  close(fd);
-  return set;
+// never_stops asks the kernel to stop the timer for a moment: with nowayout it refuses. sysfs tells of nowayout only where
+// the kernel has WATCHDOG_SYSFS.
+bool never_stops(int fd) noexcept {
+  int order = WDIOS_DISABLECARD;
+  if (ioctl(fd, WDIOC_SETOPTIONS, &order) != 0) return errno == EBUSY;
+  order = WDIOS_ENABLECARD;
+  static_cast<void>(ioctl(fd, WDIOC_SETOPTIONS, &order));
+  return false;
 }
 
 }  // namespace
@@ -52,7 +41,7 @@ void WatchdogDevice::ask(int timeout_s) noexcept {
   facts_.timeout_s = ioctl(fd_, WDIOC_GETTIMEOUT, &told) == 0 && told > 0 ? told : 0;
 }
 
-int WatchdogDevice::open(const char* path, int timeout_s, const char* sysfs) noexcept {
+int WatchdogDevice::open(const char* path, int timeout_s) noexcept {
   close_clean();
   const int fd = ::open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return errno;
@@ -64,7 +53,7 @@ int WatchdogDevice::open(const char* path, int timeout_s, const char* sysfs) noe
   fd_ = fd;
   facts_ = {};
   ask(timeout_s);
-  facts_.stoppable = facts_.stoppable && !never_stops(status.st_rdev, sysfs);
+  facts_.stoppable = facts_.stoppable && !never_stops(fd);
   return 0;
 }
 

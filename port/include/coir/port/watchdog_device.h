@@ -28,9 +28,8 @@ class WatchdogDevice {
   WatchdogDevice& operator=(const WatchdogDevice&) = delete;
 
   // open opens the device, asks for a timeout and reads the true one back. Returns 0, or an errno: ENOENT and ENODEV (no
-  // driver is loaded), EBUSY (another program holds it), EACCES, ENOTTY (a regular file). `sysfs` is where the kernel
-  // tells of nowayout.
-  int open(const char* path, int timeout_s, const char* sysfs = "/sys") noexcept;
+  // driver is loaded), EBUSY (another program holds it), EACCES, ENOTTY (a regular file).
+  int open(const char* path, int timeout_s) noexcept;
 
   // feed restarts the time. Returns 0, or an errno: the device has gone.
   int feed() noexcept;
