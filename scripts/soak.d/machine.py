@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -33,8 +32,8 @@ set -- /proc/$p/fd/*; echo "fds $#"
 sed -n 's/^oom_kill /oom_kills /p' /proc/vmstat"""
 
 
-UPSTREAM_PORT = 8000  # in a network of the board's own, where nobody else has it
-HOST = "192.168.42.2"  # this machine's end of the board's cable (qemu/board-vm)
+# The server that the board forwards to: at this machine's end of the board's cable (qemu/board-vm), where no other has the port.
+UPSTREAM = ("192.168.42.2", 8000)
 
 
 def enter_network(name):
@@ -47,25 +46,14 @@ def enter_network(name):
 class Machine:
     """The board, reached at .address and .tls_address, with the context .tls.
 
-    As root it has a cable to a network of its own, and this thread is in that network after boot(). Otherwise QEMU forwards
-    ports; its TCP takes six seconds to send a lost packet again.
+    It has a cable to a network of its own, and this thread is in that network after boot(). The ports that QEMU forwards without
+    root do not do: of sixty connections at once some never arrive.
     """
 
     def __init__(self, coird, coirctl, seconds, board):
         self.folder = tempfile.mkdtemp(prefix="coir-soak.", dir=os.path.dirname(coird))
         self.coird, self.coirctl, self.seconds, self.name = coird, coirctl, seconds, board
-        self.cable = os.geteuid() == 0 and os.path.exists("/dev/net/tun")
-        if self.cable:
-            self.upstream = (HOST, UPSTREAM_PORT)
-        else:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self.upstream = ("10.0.2.2", free.getsockname()[1])
         self.vm, self.metrics_wire = None, None
-
-    @property
-    def upstream_address(self):
-        """Where the server that the board forwards to is to listen, once the board has booted."""
-        return self.upstream if self.cable else ("127.0.0.1", self.upstream[1])
 
     def prepare(self):
         data = os.path.join(self.folder, "data")
@@ -85,7 +73,7 @@ class Machine:
 
     def routes(self, extra):
         """The file of routes; each reload adds or removes the second one."""
-        url = "http://%s:%d" % self.upstream
+        url = f"http://{UPSTREAM[0]}:{UPSTREAM[1]}"
         return f"/app/ {url}\n" + (f"/extra/ {url}\n" if extra else "")
 
     def boot(self):
@@ -94,16 +82,14 @@ class Machine:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             data = self.prepare()
-            network = ("--net", "tap") if self.cable else ("--outbound",)
-            self.vm = Board(os.path.join(self.folder, "coird"), *network, "--board", self.name, "--data", data,
-                            "--timeout", str(self.seconds), "--args", OPTIONS, forward=(443,))
+            self.vm = Board(os.path.join(self.folder, "coird"), "--net", "tap", "--board", self.name, "--data", data,
+                            "--timeout", str(self.seconds), "--args", OPTIONS)
         finally:
             signal.signal(signal.SIGINT, before)
         self.booted_s = time.monotonic() - began
-        where = urlsplit(self.vm.url)
-        self.address, self.tls_address = (where.hostname, where.port or 80), (where.hostname, self.vm.forwarded.get(443, 443))
-        if self.cable:
-            enter_network(self.vm.netns)
+        host = urlsplit(self.vm.url).hostname
+        self.address, self.tls_address = (host, 80), (host, 443)
+        enter_network(self.vm.netns)
         self.tls = ssl.create_default_context(cadata=self.vm.said("cat /var/lib/coird/self-signed.crt"))
 
     def __enter__(self):

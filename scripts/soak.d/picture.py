@@ -47,9 +47,9 @@ def draw(samples, marks, title, path):
         f"<title>{escape(title)}</title><rect width='{WIDTH}' height='{height}' fill='#fff'/>",
         text(LEFT, 24, title, 14, "bold"),
     ]
-    for number, word in enumerate(sorted({word for _, word in marks})):
-        parts.append(text(LEFT + 130 * number, 42, "| " + word, 10, fill=COLOURS[-1 - number % 2 * 5]))
-    colour_of = {word: COLOURS[-1 - number % 2 * 5] for number, word in enumerate(sorted({word for _, word in marks}))}
+    colour_of = {word: ("#888", "#2b6ca3", "#c2571a")[number % 3] for number, word in enumerate(sorted({word for _, word in marks}))}
+    for number, (word, colour) in enumerate(colour_of.items()):
+        parts.append(text(LEFT + 130 * number, 42, "| " + word, 10, fill=colour))
     for number, (name, lines) in enumerate(panels):
         top = TOP + number * (HEIGHT + GAP) + 14
         most = ceiling(max([sample[key] or 0 for sample in samples for key, _ in lines] + [1]))

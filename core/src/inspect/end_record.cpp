@@ -190,11 +190,6 @@ std::size_t choose(const Slots& found) noexcept {
   return best;
 }
 
-bool is_of_another(int fd, std::size_t slot, const Since& now) noexcept {
-  PastEnd record;
-  return read_slot_of(fd, slot, g_image, record) == SlotState::whole && now.lives(record);
-}
-
 // explain reads the last run's record, judges it if it has no end, and writes that end.
 void explain(int fd, std::size_t slot, const Since& now, LastEnd& last) noexcept {
   PastEnd record;
@@ -259,7 +254,9 @@ std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndReco
   last.damaged = found.damaged;
   const Since now(options);
   // A kernel without locks of files: the record itself tells of its program.
-  if (!locked && found.last != kSlots && is_of_another(fd, found.last, now)) return give_up(ErrorCode::busy);
+  if (PastEnd newest; !locked && found.last != kSlots &&
+                      read_slot_of(fd, found.last, g_image, newest) == SlotState::whole && now.lives(newest))
+    return give_up(ErrorCode::busy);
   if (const int error = fill_whole(fd, folder); error != 0) return give_up(Error::from_errno(error));
   if (found.last != kSlots) explain(fd, found.last, now, last);
   const std::size_t slot = choose(found);
