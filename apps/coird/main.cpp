@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/limits.h>
-#include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <errno.h>
@@ -52,17 +51,6 @@ int unusable(const Options& options, const char* option, const char* name, coir:
              const char* cure) noexcept {
   options.wrong(option, name, cure, {error});
   return 2;
-}
-
-int print_probe() noexcept {
-  coir::port::Feature features[coir::port::kFeatures];
-  const std::size_t count = coir::port::probe(features);
-  for (const auto& feature : std::span(features).first(count)) {
-    char line[kLineBytes];
-    print_text(coir::format(line, coir::left(feature.name, 15), " ", coir::left(feature.present ? "yes" : "no", 4), " ",
-                            feature.used(), "\n"));
-  }
-  return printed();
 }
 
 // open_trace opens the file that --trace names, before anything is served; -1 without one.

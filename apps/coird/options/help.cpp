@@ -1,5 +1,7 @@
 #include <coir/format.h>
+#include <coir/port/probe.h>
 
+#include <span>
 #include <string_view>
 
 #include "../complaint.h"
@@ -72,4 +74,15 @@ void print_help() noexcept {
     }
   }
   print_text(kEnd);
+}
+
+int print_probe() noexcept {
+  coir::port::Feature features[coir::port::kFeatures];
+  const std::size_t count = coir::port::probe(features);
+  for (const auto& feature : std::span(features).first(count)) {
+    char line[kLineBytes];
+    print_text(coir::format(line, coir::left(feature.name, 15), " ", coir::left(feature.present ? "yes" : "no", 4), " ",
+                            feature.used(), "\n"));
+  }
+  return printed();
 }

@@ -151,7 +151,9 @@ struct Options {
 // exit status is 2, unless config_wrong leads to safe mode.
 [[nodiscard]] bool parse_options(int count, char** arguments, Options& options, const char* instead = nullptr) noexcept;
 
-// print_help writes the complete list of options to standard output. print_config writes them as a file for --config: those
+// print_help writes the complete list of options to standard output, print_probe the features of the kernel, and returns the
+// exit status. print_config writes them as a file for --config: those
 // of `options` that were given, and all others as comments.
 void print_help() noexcept;
+int print_probe() noexcept;
 void print_config(const Options& options) noexcept;

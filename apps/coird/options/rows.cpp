@@ -27,14 +27,6 @@ using enum Section;
 using enum Kind;
 
 constexpr std::uint64_t kAny = std::uint64_t{1} << 40;
-
-bool take_log_level(const Setting& setting, Options& options) noexcept {
-  const auto level = coir::log_level_of(setting.text);
-  if (!level) return setting.wrong({"not error, warning, notice or info"});
-  options.log_level = *level;
-  return true;
-}
-
 constexpr Row kRows[] = {
     row(listen, text, "listen", "ADDRESS",
         "127.0.0.1:80, [::1]:80, :80 or *:80 (all addresses), or unix:/path. With port 0 the kernel chooses one. Up to "
@@ -249,30 +241,6 @@ constexpr Row kRows[] = {
         "write a line for each request to standard error, in the combined format with the seconds and the scheme "
         "behind it. Lines are dropped and counted while nobody reads them",
         take_flag<&ServerOptions::access_log>),
-    row(process, text, "log-level", "LEVEL",
-        "leave lines out of the log that matter less: error, warning, notice or info, which is all (default: info). "
-        "The "
-        "lines of --access-log are info",
-        take_log_level)
-        .reloads(),
-    row(process, file, "log-file", "FILE",
-        "also write the log to FILE, as key=value. When it is full, FILE becomes FILE.1, FILE.1 becomes FILE.2. A file "
-        "that is renamed by another program is made anew. While the disk is full, lines are lost and counted (default: "
-        "none)",
-        built(coir::kFibers, take_file<&Options::log_file>))
-        .of("fibers"),
-    row(process, number, "log-size", "SIZE", "how long FILE becomes (default: 256K)",
-        built(coir::kFibers, take_number<&Options::log_size>))
-        .within(16 * 1024, kAny)
-        .of("fibers"),
-    row(process, number, "log-count", "N", "how many full files are kept (default: 2)",
-        built(coir::kFibers, take_number<&Options::log_count>))
-        .within(1, 99)
-        .of("fibers"),
-    row(process, file, "syslog", "PATH",
-        "also send the log to the syslog daemon that listens there, usually /dev/log (default: none)",
-        built(coir::kFibers, take_file<&Options::syslog>))
-        .of("fibers"),
     row(process, file, "trace", "FILE",
         "write the latest state changes of fibers to FILE at the end, for ui.perfetto.dev (in a build with tracing)",
         take_trace),

@@ -8,9 +8,40 @@
 #include "row.h"
 #include "take.h"
 
+inline bool take_log_level(const Setting& setting, Options& options) noexcept {
+  const auto level = coir::log_level_of(setting.text);
+  if (!level) return setting.wrong({"not error, warning, notice or info"});
+  options.log_level = *level;
+  return true;
+}
+
 // kSteeringRows are the options, at the end of section [process] of all_rows, by which people see and steer coird and the
 // board.
 inline constexpr Row kSteeringRows[] = {
+    row(Section::process, Kind::text, "log-level", "LEVEL",
+        "leave lines out of the log that matter less: error, warning, notice or info, which is all (default: info). "
+        "The "
+        "lines of --access-log are info",
+        take_log_level)
+        .reloads(),
+    row(Section::process, Kind::file, "log-file", "FILE",
+        "also write the log to FILE, as key=value. When it is full, FILE becomes FILE.1, FILE.1 becomes FILE.2. A file "
+        "that is renamed by another program is made anew. While the disk is full, lines are lost and counted (default: "
+        "none)",
+        built(coir::kFibers, take_file<&Options::log_file>))
+        .of("fibers"),
+    row(Section::process, Kind::number, "log-size", "SIZE", "how long FILE becomes (default: 256K)",
+        built(coir::kFibers, take_number<&Options::log_size>))
+        .within(16 * 1024, std::uint64_t{1} << 40)
+        .of("fibers"),
+    row(Section::process, Kind::number, "log-count", "N", "how many full files are kept (default: 2)",
+        built(coir::kFibers, take_number<&Options::log_count>))
+        .within(1, 99)
+        .of("fibers"),
+    row(Section::process, Kind::file, "syslog", "PATH",
+        "also send the log to the syslog daemon that listens there, usually /dev/log (default: none)",
+        built(coir::kFibers, take_file<&Options::syslog>))
+        .of("fibers"),
     row(Section::process, Kind::file, "control", "PATH",
         "answer coirctl on a Unix socket, usually /run/coird.sock, for root and coird's own user alone. It works when "
         "connections or memory have run out (default: none)",
