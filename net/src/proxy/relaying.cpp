@@ -19,7 +19,7 @@ constexpr std::size_t kRelayedInTurn = 512 * 1024;
 constexpr std::size_t kBulkBytes = 64 * 1024;
 // A socket to which little was written takes so much at once.
 constexpr std::size_t kLeastPeeked = 8 * 1024;
-// What is read of content of which the unsent is kept, with the session's output in front, fits into a buffer of this size.
+// Content that is read where the unsent is kept fits, with the session's output in front, into a buffer of this size.
 constexpr std::size_t kKeptBytes = 16 * 1024;
 constexpr std::size_t kBeforeKept = Session::kOutputBytes + 64;
 
@@ -162,8 +162,8 @@ bool Forwarding::pass_output() noexcept {
   return send_or_keep({&part, 1}, 0);
 }
 
-// send_or_keep goes on with `parts`, of which the last `unsent_` bytes have not been sent. What is kept ends by `behind` bytes
-// that follow the last part in memory, and that the session would write by itself. True: all of the parts are sent.
+// send_or_keep goes on with `parts`, of which the last `unsent_` bytes have not been sent. Behind what is kept of them are `behind`
+// bytes that follow the last part in memory, and that the session would write by itself. True: all of the parts are sent.
 bool Forwarding::send_or_keep(std::span<iovec> parts, std::size_t behind) noexcept {
   std::size_t all = 0;
   for (const iovec& part : parts) all += part.iov_len;

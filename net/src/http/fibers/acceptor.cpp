@@ -115,7 +115,7 @@ std::expected<std::size_t, Error> Acceptor::add(TcpListener&& listener, TlsConte
 
 void Acceptor::remove(std::size_t number) noexcept {
   Listening& gone = listening_[number];
-  // Who waits already is let in: closed with the listener, the kernel would reset their connections.
+  // Clients that wait already are let in: closed with the listener, the kernel would reset their connections.
   constexpr int kMost = 256;
   for (int each = 0; started_ && each < kMost; ++each) {
     auto accepted = gone.listener.accept(Deadline::now());
