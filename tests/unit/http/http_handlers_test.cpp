@@ -337,8 +337,10 @@ TEST(HttpHandlers, the_end_of_one_handler_does_not_reach_the_next_of_its_fiber) 
       expect(until([&] { return server.gauges().open == 0; }, soon()));
       Client gone(address), next(address);
       expect(gone.say(kGet) && until([&] { return seen.waiting == 2 * round - 1; }, soon()));
-      // It waits in the queue by then, so that the same fiber serves it.
-      expect(next.say(kGet) && until([&] { return server.gauges().waiting == 1; }, soon()));
+      // It waits in the queue by then, so that the same fiber serves it; but where this took so long that the handler has
+      // given its place back.
+      expect(next.say(kGet) &&
+             until([&] { return server.gauges().waiting == 1 || seen.waiting == 2 * round; }, soon()));
       gone.reset();
       expect(until([&] { return seen.waiting == 2 * round; }, soon()));
       seen.news.set();
