@@ -235,7 +235,6 @@ int open_trace(const Options& options, int& fd) noexcept {
   if (options.any_tls()) keep_state(options.state);
 #endif
   if (cut_off != 0) warn({cut_off, " connections cut off"});
-  log_feed.finish();
   return status;
 }
 

@@ -73,7 +73,8 @@ std::string_view Control::tell_log_since(const Request& request) noexcept {
     reader = ahead;
   }
   char head[kHead];
-  const std::string_view first = coir::format(head, reader.next(), " ", reader.lost(), " ", began_ns_, "\n");
+  const std::string_view first =
+      coir::format(head, reader.next(), " ", next != 0 ? reader.lost() : 0, " ", began_ns_, "\n");
   char* const begin = room.data() - first.size();
   memcpy(begin, first.data(), first.size());
   return {begin, first.size() + used};

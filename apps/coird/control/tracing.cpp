@@ -4,6 +4,7 @@
 #if !COIR_NO_ASYNC
 
 #include <coir/blocking.h>
+#include <coir/cancel_scope.h>
 #include <coir/descriptor_stream.h>
 #include <coir/stack_size.h>
 #include <coir/trace.h>
@@ -54,7 +55,11 @@ void Control::send_trace(coir::TcpStream& client) noexcept {
   }
   from->close();
   if (!writer.started()) return;
-  static_cast<void>(writer.join());
+  {
+    // It writes to this frame; its pipe is closed, so that it ends soon.
+    const coir::Shield shield(coir::Deadline::never());
+    static_cast<void>(writer.join());
+  }
   // A client that has gone, or a trace that broke off, has no end.
   if (written) static_cast<void>(client.write(coir::format(part, '\0', sent, "\n"), deadline));
 }

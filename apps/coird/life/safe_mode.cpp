@@ -180,6 +180,7 @@ void SafeMode::apply(Options& options, const Options* good) noexcept {
   options.proxied_count = options.application_count = options.cache_rule_count = options.error_page_count = 0;
   options.mcp = {};
   options.dashboard = options.dashboard_token_file = options.control_readers = nullptr;
+  options.log_file = options.syslog = nullptr;
   options.pin_count = 0;
   options.memory = SIZE_MAX;
   options.account_count = 0;

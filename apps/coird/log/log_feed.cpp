@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <utility>
 
 #include "../complaint.h"
 
@@ -45,6 +46,8 @@ struct LogFeed::Memory {
 LogFeed::~LogFeed() {
   coir::on_log_line(nullptr);
   if (memory_ == nullptr) return;
+  again_ = coir::Deadline::now();
+  feed_once();
   free(memory_);
   g_log_account.refund(sizeof(Memory));
 }
@@ -60,9 +63,11 @@ bool LogFeed::open(const Options& options, const Identity& identity) noexcept {
     file_.name(path_, options.log_size, options.log_count);
     int error = file_.open();
     if (error == 0 && identity.changes) error = file_.give_to(identity.user, identity.group);
-    if (error != 0)
-      return options.wrong("log-file", path_, "name a file in a folder that coird can write",
+    if (error != 0) {
+      path_ = nullptr;  // nothing more is tried
+      return options.wrong("log-file", options.log_file, "name a file in a folder that coird can write",
                            {coir::Error::from_errno(error)});
+    }
   }
   to_system_ = options.syslog != nullptr;
   if (to_system_) system_.name(options.syslog);
@@ -81,13 +86,6 @@ void LogFeed::stop() noexcept {
   if (!fiber_.started()) return;
   static_cast<void>(fiber_.cancel());
   static_cast<void>(fiber_.join());
-}
-
-void LogFeed::finish() noexcept {
-  coir::on_log_line(nullptr);
-  if (memory_ == nullptr) return;
-  again_ = coir::Deadline::after(0s);
-  feed_once();
 }
 
 void LogFeed::feed() noexcept {
@@ -138,6 +136,7 @@ bool LogFeed::feed_file() noexcept {
     const std::string_view lines = batch.text();
     if (lines.empty()) return true;
     const auto written = coir::blocking_borrowed([&](const coir::BlockingStop&) { return file_.write(lines); });
+    if (!written && written.error() == coir::ErrorCode::cancelled) return false;
     const int error = written ? *written : EAGAIN;
     if (error != 0) {
       if (error != error_) {
@@ -156,9 +155,16 @@ bool LogFeed::feed_system() noexcept {
     coir::LogReader reader = from_system_;
     const auto line = reader.read(memory_->text);
     if (!line) return true;
-    const std::uint64_t lost = reader.lost() - from_system_.lost();
-    if (lost != 0 && !system_.tell_lost(lost)) return false;
-    if (!system_.send(*line)) return false;
+    int error = reader.lost() != told_lost_ ? system_.tell_lost(reader.lost() - told_lost_) : 0;
+    if (error == 0) {
+      told_lost_ = reader.lost();
+      error = system_.send(*line);
+    }
+    // A daemon that is only busy takes it later.
+    if (error != 0 && error != EAGAIN && error != ENOBUFS && error != std::exchange(system_error_, error))
+      warn({"--syslog: ", coir::Error::from_errno(error), "; tried again"});
+    if (error != 0) return false;
+    system_error_ = 0;
     from_system_ = reader;
   }
 }
@@ -173,6 +179,5 @@ bool LogFeed::open(const Options&, const Identity&) noexcept {
 
 void LogFeed::start() noexcept {}
 void LogFeed::stop() noexcept {}
-void LogFeed::finish() noexcept {}
 
 #endif

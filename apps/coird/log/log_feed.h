@@ -26,10 +26,9 @@ class LogFeed {
 
   // open opens the file before coird gives up its privileges, and reserves memory. False: a line has said why.
   [[nodiscard]] bool open(const Options& options, const Identity& identity) noexcept;
-  // start begins to feed. From a fiber, as stop, which ends that; finish feeds what has come since, after the run.
+  // start begins to feed. From a fiber, as stop, which ends that; the destructor feeds what has come since.
   void start() noexcept;
   void stop() noexcept;
-  void finish() noexcept;
 
 #if !COIR_NO_ASYNC
  private:
@@ -50,6 +49,8 @@ class LogFeed {
   bool file_waits_ = false, system_waits_ = false;
   coir::Deadline again_ = coir::Deadline::never();
   int error_ = 0;  // of the last write of the file
+  int system_error_ = 0;
+  std::uint64_t told_lost_ = 0;  // of the lines that the syslog daemon was not sent
   coir::Fiber fiber_;
 #endif
 };

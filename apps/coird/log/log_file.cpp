@@ -26,19 +26,23 @@ void LogFile::close() noexcept {
 
 int LogFile::open() noexcept {
   close();
-  // A named pipe without a reader is an error, and no reason to wait.
-  fd_ = ::open(path_, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+  // A named pipe without a reader is an error, and no reason to wait. Another user who may write to the folder must not have
+  // a file of root's changed by this name.
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  fd_ = ::open(path_, kFlags);
+  created_ = fd_ < 0 && errno == ENOENT;
+  if (created_) fd_ = ::open(path_, kFlags | O_CREAT | O_EXCL, 0640);
   if (fd_ < 0) return errno;
   struct stat status;
   int error = ::fstat(fd_, &status) == 0 ? 0 : errno;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = EINVAL;
+  if (error == 0 && (!S_ISREG(status.st_mode) || status.st_nlink != 1)) error = EINVAL;
   if (error == 0) error = mend();
   if (error != 0) close();
   return error;
 }
 
 int LogFile::give_to(uid_t user, gid_t group) const noexcept {
-  return ::fchown(fd_, user, group) == 0 ? 0 : errno;
+  return !created_ || ::fchown(fd_, user, group) == 0 ? 0 : errno;
 }
 
 // mend cuts off what follows the last end of a line: a kill, or a loss of power, may break a write off.

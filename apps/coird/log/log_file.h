@@ -19,9 +19,10 @@ class LogFile {
   // name says which file it is, how long it may become, and how many full ones are kept.
   void name(const char* path, std::uint64_t most_bytes, unsigned kept) noexcept;
 
-  // open opens or creates the file. A last line without an end, of a run that was killed, is removed. Returns 0, or errno.
+  // open opens or creates the file, which has no other name. A last line without an end, of a run that was killed, is
+  // removed. Returns 0, or errno.
   int open() noexcept;
-  // give_to makes a user and a group the owners.
+  // give_to makes a user and a group the owners of a file that open has created.
   int give_to(uid_t user, gid_t group) const noexcept;
 
   // write adds lines, with their ends. Returns 0, or errno: then the file ends as before, with a whole line.
@@ -37,4 +38,5 @@ class LogFile {
   std::uint64_t most_ = 0;
   unsigned kept_ = 0;
   int fd_ = -1;
+  bool created_ = false;
 };

@@ -12,7 +12,7 @@ SystemLog::~SystemLog() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool SystemLog::send(const coir::LogRecord& line) noexcept {
+int SystemLog::send(const coir::LogRecord& line) noexcept {
   constexpr unsigned kDaemon = 3 << 3;
   constexpr std::size_t kMostSent = 800;
   char date_room[coir::http::kDateBytes], room[1024];
@@ -24,19 +24,21 @@ bool SystemLog::send(const coir::LogRecord& line) noexcept {
           date.substr(17, 8), " coird[", ::getpid(), "]: source=", line.source,
           " msg=", coir::json_quoted(line.text.substr(0, kMostSent)));
   const std::string_view text = out.text();
+  int error = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (fd_ < 0) fd_ = connect_datagrams(path_);
-    if (fd_ < 0) return false;
-    if (::send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EMSGSIZE) return true;
-    if (errno == EAGAIN || errno == ENOBUFS) return false;
+    if (fd_ < 0) return errno;
+    if (::send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EMSGSIZE) return 0;
+    error = errno;
+    if (error == EAGAIN || error == ENOBUFS) return error;
     // The daemon that was there has gone; another may have its name.
     ::close(fd_);
     fd_ = -1;
   }
-  return false;
+  return error;
 }
 
-bool SystemLog::tell_lost(std::uint64_t lost) noexcept {
+int SystemLog::tell_lost(std::uint64_t lost) noexcept {
   char room[80];
   return send({.number = 0,
                .unix_seconds = ::time(nullptr),

@@ -13,10 +13,11 @@ class SystemLog {
 
   void name(const char* path) noexcept { path_ = path; }
 
-  // send sends a line, of which a text beyond 800 bytes is cut. False: the daemon is not there, or takes none now.
-  bool send(const coir::LogRecord& line) noexcept;
+  // send sends a line, of which a text beyond 800 bytes is cut, and returns errno: EAGAIN or ENOBUFS of a daemon that takes
+  // none now, another of one that is not there.
+  int send(const coir::LogRecord& line) noexcept;
   // tell_lost sends how many lines have been lost.
-  bool tell_lost(std::uint64_t lost) noexcept;
+  int tell_lost(std::uint64_t lost) noexcept;
 
  private:
   const char* path_ = nullptr;

@@ -12,14 +12,13 @@ namespace coir::port {
 
 namespace {
 
-// never_stops asks the kernel to stop the timer for a moment: with nowayout it refuses. sysfs tells of nowayout only where
-// the kernel has WATCHDOG_SYSFS.
-bool never_stops(int fd) noexcept {
+// ask_to_stop asks the kernel to stop the timer for a moment: with nowayout it refuses. sysfs tells of nowayout only where
+// the kernel has WATCHDOG_SYSFS. Returns errno of a timer that does not go on.
+int ask_to_stop(int fd, bool& refuses) noexcept {
   int order = WDIOS_DISABLECARD;
-  if (ioctl(fd, WDIOC_SETOPTIONS, &order) != 0) return errno == EBUSY;
+  if (ioctl(fd, WDIOC_SETOPTIONS, &order) != 0) return refuses = errno == EBUSY, 0;
   order = WDIOS_ENABLECARD;
-  static_cast<void>(ioctl(fd, WDIOC_SETOPTIONS, &order));
-  return false;
+  return ioctl(fd, WDIOC_SETOPTIONS, &order) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -52,8 +51,14 @@ int WatchdogDevice::open(const char* path, int timeout_s) noexcept {
   }
   fd_ = fd;
   facts_ = {};
+  // Before its timeout is set, which some drivers forget when they stop.
+  bool never_stops = false;
+  if (const int error = ask_to_stop(fd, never_stops); error != 0) {
+    leave();
+    return error;
+  }
   ask(timeout_s);
-  facts_.stoppable = facts_.stoppable && !never_stops(fd);
+  facts_.stoppable = facts_.stoppable && !never_stops;
   return 0;
 }
 
