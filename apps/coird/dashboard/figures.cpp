@@ -88,7 +88,7 @@ void Figures::tell(FigureTexts& texts) const noexcept {
   texts.add("kinds", "idle, active, waiting, streams", gauges.idle, ", ", gauges.active, ", ", gauges.waiting, ", ",
             gauges.kept);
   tell_requests(texts);
-  tell_fibers(texts);
+  tell_states(texts);
   tell_sensors(texts);
   texts.add("resident", "Resident memory", coir::MemoryWatch::resident() / 1024, " KB");
 }
@@ -122,9 +122,9 @@ void Figures::tell_requests(FigureTexts& texts) const noexcept {
 }
 
 #if COIR_NO_ASYNC
-void Figures::tell_fibers(FigureTexts&) const noexcept {}
+void Figures::tell_states(FigureTexts&) const noexcept {}
 #else
-void Figures::tell_fibers(FigureTexts& texts) const noexcept {
+void Figures::tell_states(FigureTexts& texts) const noexcept {
   static constexpr std::size_t kMostInfos = 64;
   static coir::FiberInfo infos[kMostInfos];  // too large for a stack
   std::size_t counts[3] = {};

@@ -71,7 +71,7 @@ class Figures {
 
   Counts now() const noexcept;
   void tell_requests(FigureTexts& texts) const noexcept;
-  void tell_fibers(FigureTexts& texts) const noexcept;
+  void tell_states(FigureTexts& texts) const noexcept;
   void tell_sensors(FigureTexts& texts) const noexcept;
 
   const Daemon& daemon_;

@@ -65,7 +65,7 @@ void add_log(Formatter& out) noexcept {
   if (g_log == nullptr) return;
   constexpr std::size_t kForSum = 32;
   constexpr std::string_view kKey = "log: ";
-  std::string_view lines = g_log(g_log_lines);
+  std::string_view lines = g_log(std::span(g_log_lines));
   const auto lines_bytes = [&] {
     return lines.size() + static_cast<std::size_t>(std::ranges::count(lines, '\n') + 1) * kKey.size();
   };
