@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "outbound/exchange.h"
 #include "outbound/relayed_exchange.h"
 #include "proxy/field_kind.h"
@@ -98,7 +100,10 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   bool keeps_unsent() const noexcept {
     return lease.stream().secure() || (takes_trailers && relayed.end == ContentEnd::chunked);
   }
-  std::chrono::milliseconds before_rest() const noexcept { return std::min(kBeforeRest, rules.rest_after); }
+  // before_rest is a patience of the session's, of which 0 has no end.
+  std::chrono::milliseconds before_rest() const noexcept {
+    return std::clamp(rules.rest_after, std::chrono::milliseconds(1), kBeforeRest);
+  }
   // trailers is where those of a response are kept.
   std::span<char> trailers() const noexcept { return room.last(room.size() / 4); }
 

@@ -29,13 +29,13 @@ bool has_failed(const Stream& stream) noexcept {
 
 // pass_down passes on what the upstream has sent, as long as the client takes it.
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
-  if (pair.peeks) return pass_peeked(pair, memory.in);
   Stream& client = pair.client->stream;
   for (int reads = 0; reads < kMostReads; ++reads) {
     if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) {
       if (flushed == Next::end) pair.client_stays = false;
       return flushed;
     }
+    if (pair.peeks) return pass_peeked(pair, memory.in);
     if (pair.content.whole) {
       if (!pair.trailers) return Next::end;
       const Next next = put_trailers(pair, memory.in);

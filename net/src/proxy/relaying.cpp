@@ -181,7 +181,7 @@ bool Forwarding::send_or_keep(std::span<iovec> parts, std::size_t behind) noexce
 // response goes on without this fiber, and what is unsent stays where it is.
 bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, std::size_t found) noexcept {
   // In front of this content there is to be nothing but its framing.
-  if (!session.flush()) return leave(), false;
+  if (!pass_output()) return false;
   session.patience_ = before_rest();
   auto sent = exchange.write({bytes.data(), found});
   if (sent) sent = session.flush();

@@ -2,6 +2,9 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/wire/chunked.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
 
 #include <optional>
 
@@ -18,17 +21,21 @@ namespace {
 constexpr int kSlow = 6;  // more than there are places
 constexpr std::string_view kFine = "GET /fine HTTP/1.1\r\nHost: t\r\n\r\n";
 constexpr std::size_t kShort = 512 * 1024;
+constexpr std::size_t kBrief =
+    8192;  // more than a session's output with a head holds, and no more than stays behind unpeeked
 
 char byte_at(std::size_t at) {
   return static_cast<char>(at % 251);
 }
 
 // Bulk is an upstream that answers /N with N bytes, framed as the test says, and anything else with hello. It hangs up behind
-// `most` bytes.
+// `most` bytes. Where it `pauses` it waits for `goes_on` behind the first piece.
 struct Bulk {
   enum class Framing { length, chunked, close } framing = Framing::length;
   std::size_t most = SIZE_MAX;
   std::string_view behind_chunks = "0\r\n\r\n";
+  bool pauses = false;
+  std::atomic<bool> goes_on{false};
 
   ScriptedServer::Script script() {
     return [this](Peer& peer) {
@@ -51,6 +58,7 @@ struct Bulk {
     char piece[4096];
     for (std::size_t at = 0; at < size; at += sizeof piece) {
       if (at >= most) return peer.hang_up(), false;
+      if (pauses && at == sizeof piece) until([this] { return goes_on.load(); }, soon());
       for (std::size_t i = 0; i < sizeof piece; ++i) piece[i] = byte_at(at + i);
       if (framing == Framing::chunked && !peer.say("1000\r\n")) return false;
       if (!peer.say({piece, sizeof piece})) return false;
@@ -69,7 +77,9 @@ struct SlowReader {
   char trailers[256];
   std::size_t trailer_bytes = 0;
 
-  SlowReader(const Address& to, std::size_t size, std::string_view fields = "") : client(to) {
+  explicit SlowReader(const Address& to) : client(to) {}
+  SlowReader(const Address& to, std::size_t size, std::string_view fields = "") : client(to) { ask(size, fields); }
+  void ask(std::size_t size, std::string_view fields = "") {
     char request[128];
     client.say(coir::format(request, "GET /", size, " HTTP/1.1\r\nHost: t\r\n", fields, "\r\n"));
   }
@@ -103,6 +113,35 @@ struct SlowReader {
   }
 };
 
+// server_side is the descriptor at which the server serves a client.
+int server_side(const Client& client) {
+  sockaddr_in own{}, peer{};
+  socklen_t size = sizeof own;
+  ::getsockname(client.stream.fd(), reinterpret_cast<sockaddr*>(&own), &size);
+  for (int fd = 0; fd < 1024; ++fd) {
+    size = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && peer.sin_port == own.sin_port) return fd;
+  }
+  return -1;
+}
+
+// fill sends a client so much by the server's descriptor that the kernel takes no more, and returns how much. The client's
+// window is closed once none of what the kernel holds is under way.
+std::size_t fill(const Client& client) {
+  const int fd = server_side(client);
+  static const char bytes[4096] = {};
+  std::size_t filled = 0;
+  const auto is_full = [&] {
+    for (ssize_t sent; (sent = ::send(fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;) {
+      filled += static_cast<std::size_t>(sent);
+    }
+    int held = 0, unsent = 0;
+    return ::ioctl(fd, SIOCOUTQ, &held) == 0 && ::ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && held != 0 && held == unsent;
+  };
+  until(is_full, soon());
+  return filled;
+}
+
 }  // namespace
 
 TEST_GROUP_BASE(ProxySlowReaders, Gateway) {
@@ -116,6 +155,24 @@ TEST_GROUP_BASE(ProxySlowReaders, Gateway) {
   // rest waits until so many responses rest.
   bool rest(Server& server, Stage& stage, std::size_t streams) {
     return until([&] { return stage.forwarder->streams() == streams && server.gauges().active == 0; }, soon());
+  }
+  // gets_behind_unread asks for content while what the client has not read fills its socket, and has it read once the response
+  // rests and the upstream has gone on.
+  bool gets_behind_unread(Server& server, Stage& stage, Bulk& bulk, std::size_t size) {
+    SlowReader reader(slowly(server));
+    Client& client = reader.client;
+    if (!client.say(kFine) || !client.hear("hello") || !rest(server, stage, 0)) return false;
+    client.have = 0;
+    std::size_t unread = fill(client);
+    reader.ask(size);
+    if (unread == 0 || !rest(server, stage, 1)) return false;
+    bulk.goes_on = true;
+    for (char bytes[4096]; unread != 0;) {
+      const auto got = client.stream.read(std::span(bytes).first(std::min(unread, sizeof bytes)), soon());
+      if (!got) return false;
+      unread -= *got;
+    }
+    return reader.reads_all(size) && client.say(kFine) && client.hear("hello") && rest(server, stage, 0);
   }
 };
 
@@ -150,6 +207,29 @@ TEST(ProxySlowReaders, get_content_of_each_framing_whole) {
       SlowReader reader(slowly(server), kShort);
       expect(rest(server, stage, 1) && reader.reads_all(kShort));
       expect(reader.client.say(kFine) && reader.client.hear("hello") && rest(server, stage, 0));
+    });
+  }
+}
+
+TEST(ProxySlowReaders, get_content_whole_behind_a_response_that_they_have_not_read) {
+  for (const auto framing : {Bulk::Framing::length, Bulk::Framing::chunked, Bulk::Framing::close}) {
+    for (const std::size_t size : {kBrief, kShort}) {
+      Bulk bulk{framing};
+      through(bulk.script(), {}, {}, [&](Server& server, const Address&, Stage& stage) {
+        expect(gets_behind_unread(server, stage, bulk, size));
+        expect(stage.forwarder->counters().cut.load() == 0 && stage.forwarder->counters().cancelled.load() == 0);
+      });
+    }
+  }
+}
+
+TEST(ProxySlowReaders, get_a_tail_whole_within_which_the_upstream_pauses) {
+  for (const auto framing : {Bulk::Framing::length, Bulk::Framing::chunked, Bulk::Framing::close}) {
+    Bulk bulk{framing};
+    bulk.pauses = true;
+    through(bulk.script(), {}, {}, [&](Server& server, const Address&, Stage& stage) {
+      bulk.goes_on = false;
+      expect(gets_behind_unread(server, stage, bulk, kBrief));
     });
   }
 }
