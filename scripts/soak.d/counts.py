@@ -4,9 +4,10 @@ import asyncio
 import sys
 import time
 
-from wire import LOSSES, PATIENCE, Cut, Gateway, Shed
+from wire import LOSSES, PATIENCE, Broken, Cut, Gateway, Shed
 
 STALL = 3.0  # seconds that a quarter of one, or a command on the board, takes longer than usual: this machine stands still
+SLOW = 30    # seconds that an answer, which otherwise comes at once, may take: behind a link that was down it is asked for again
 SHOWN = 12   # broken promises that are shown word for word
 
 
@@ -38,11 +39,12 @@ class Counts:
     def total(self, what):
         return sum(getattr(kind, what) for kind in self.kinds.values())
 
-    def broke(self, name, fault):
+    def broke(self, name, fault, at=None):
+        """Counts and shows a broken promise, of now unless a time is given."""
         kind = self.kind(name)
         kind.broken += 1
         if len(self.faults) < SHOWN:
-            self.faults.append(f"{name}, at {time.monotonic() - self.began:.0f} s: {type(fault).__name__}: {str(fault)[:300]}")
+            self.faults.append(f"{name}, at {(at or time.monotonic()) - self.began:.0f} s: {type(fault).__name__}: {str(fault)[:300]}")
             print(f"soak: {self.faults[-1]}", file=sys.stderr, flush=True)
 
     def excuses(self, fault, since):
@@ -73,7 +75,7 @@ class Counts:
         for name, cut in sorted(self.cuts, key=lambda each: each[1].noticed):
             span = next((each for each in spans if each[2] > 0 and each[0] <= cut.noticed and cut.since <= each[1]), None)
             if span is None:
-                self.broke(name, cut)
+                self.broke(name, cut, cut.noticed)
             else:
                 span[2] -= 1
                 self.kind(name).shed += 1
@@ -114,10 +116,20 @@ class Counts:
         except LOSSES as fault:
             self.lost(name, fault, began)
         else:
-            kind.kept += 1
             if timed:
                 self.took.append(time.monotonic() - began)
                 kind.took.append(self.took[-1])
+                self.answered(name, began)
+            else:
+                kind.kept += 1
+
+    def answered(self, name, began):
+        """Counts an answer that comes at once, asked for then."""
+        took = time.monotonic() - began
+        if took > SLOW:
+            self.lost(name, Broken(f"the answer took {took:.0f} s"), began)
+        else:
+            self.kind(name).kept += 1
 
 
 def percentile(values, share):

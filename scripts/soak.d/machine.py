@@ -52,7 +52,7 @@ class Machine:
     def __init__(self, coird, coirctl, seconds, board):
         self.folder = tempfile.mkdtemp(prefix="coir-soak.", dir=os.path.dirname(coird))
         self.coird, self.coirctl, self.seconds, self.name = coird, coirctl, seconds, board
-        self.vm = None
+        self.vm, self.shell = None, asyncio.Lock()
 
     def prepare(self):
         data = os.path.join(self.folder, "data")
@@ -103,7 +103,13 @@ class Machine:
 
     async def said(self, script):
         """Runs a command in the guest and returns its output."""
-        return await asyncio.to_thread(self.vm.said, script, 120)
+        return (await self.said_since(script))[0]
+
+    async def said_since(self, script):
+        """As said, and since when the command had the guest's one shell: another may wait there for coird before."""
+        async with self.shell:
+            began = time.monotonic()
+            return await asyncio.to_thread(self.vm.said, script, 120), began
 
     async def metrics(self):
         """The samples of /metrics, by a connection of their own: one that rests may be evicted."""
@@ -111,15 +117,13 @@ class Machine:
             got = await wire.ask("GET", "/metrics", Connection="close", **AUTHORIZED)
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in got.body.decode().splitlines() if line[0] != "#")}
 
-    async def look(self):
-        """One sample: what the kernel says of the program, and what the program says of itself."""
-        return {**await self.kernel_says(), **await self.program_says()}
-
     async def kernel_says(self):
-        told = dict(line.split() for line in (await self.said(LOOK)).splitlines())
-        return {name: int(value) for name, value in told.items()}
+        """The part of a sample that the kernel tells, and since when it was asked."""
+        text, began = await self.said_since(LOOK)
+        return {name: int(value) for name, value in map(str.split, text.splitlines())}, began
 
     async def program_says(self):
+        """The part of a sample that the program tells of itself."""
         sample, metrics = {}, await self.metrics()
         for name, value in metrics.items():
             if found := re.fullmatch(r'coir_memory_bytes\{account="(\w+)"\}', name):
