@@ -41,18 +41,24 @@ respawn_line() {
 
 if [ -n "$remove" ]; then
   [ -r "$list" ] || die "coir is not installed${to:+ below $to}: there is no $list"
-  while read -r what sum file; do
+  while read -r what was file; do
     case $what in
       file)
         if [ ! -e "$to$file" ]; then
           continue
-        elif [ "$(sum_of "$to$file")" = "$sum" ]; then
+        elif [ "$(sum_of "$to$file")" = "$was" ]; then
           rm "$to$file"
         else
           echo "install.sh: $file has changed and stays"
         fi
         ;;
-      link) [ ! -L "$to$file" ] || rm "$to$file" ;;
+      link)
+        if [ -L "$to$file" ] && [ "$(readlink "$to$file")" = "$was" ]; then
+          rm "$to$file"
+        elif [ -e "$to$file" ] || [ -L "$to$file" ]; then
+          echo "install.sh: $file has changed and stays"
+        fi
+        ;;
       line)
         grep -vxF "$file" "$to/etc/inittab" >"$to/etc/inittab.coir" || true
         cat "$to/etc/inittab.coir" >"$to/etc/inittab"
@@ -121,7 +127,7 @@ while IFS='|' read -r source file; do
   make_folder "${file%/*}"
   if [ -L "$source" ]; then
     ln -s "$(readlink "$source")" "$to$file"
-    echo "link - $file" >>"$list"
+    echo "link $(readlink "$source") $file" >>"$list"
     continue
   fi
   cp "$source" "$to$file"

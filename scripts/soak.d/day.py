@@ -8,6 +8,7 @@ from clients import Clients
 from counts import Counts, percentile
 from hostile import Hostile
 from streams import Streams
+from wire import Shed
 
 # Clients that come, ask and go: their rate a second of traffic, and how many may be at it at once. Rates are for a CPU that
 # QEMU emulates: at --speed 6 they keep it busy for a good part of the time.
@@ -34,7 +35,7 @@ class Day:
         self.random = random.Random(1970)
         self.samples, self.marks, self.losses = [], [], []
         self.reload_s, self.lasted = [], 0.0
-        self.over = asyncio.Event()
+        self.over, self.asked_to_end = asyncio.Event(), False
 
     def now(self):
         return time.monotonic() - self.began
@@ -101,16 +102,15 @@ class Day:
             began = time.monotonic()
             try:
                 await {"reload": self.reload, "link flap": self.flap, "burst": self.burst, "coirctl": self.steer}[name](turn)
+            except Shed:
+                self.counts.kind(name).shed += 1
             except Exception as fault:  # a command that failed, or an answer that did not come
-                if self.counts.excuses(fault, began):
-                    self.counts.kind(name).excused += 1
-                else:
-                    self.counts.broke(name, fault)
+                self.counts.lost(name, fault, began)
 
     async def reload(self, turn):
+        self.counts.kind("reload").asked += 1
         counts, seconds = await self.machine.reload(turn % 2 == 1)
         self.reload_s.append(seconds)
-        self.counts.kind("reload").asked += 1
         if counts:
             self.counts.kind("reload").kept += 1
         else:
@@ -119,8 +119,10 @@ class Day:
     async def flap(self, _):
         down = [time.monotonic(), None]
         self.counts.link_downs.append(down)
-        await self.machine.flap(LINK_DOWN_S)
-        down[1] = time.monotonic()
+        try:
+            await self.machine.flap(LINK_DOWN_S)
+        finally:
+            down[1] = time.monotonic()
 
     async def burst(self, _):
         await asyncio.gather(*(self.counts.once("burst", self.clients.newcomer) for _ in range(BURST)))
@@ -128,22 +130,32 @@ class Day:
     async def steer(self, _):
         await self.counts.once("coirctl", self.machine.steer)
 
+    async def look(self):
+        """A sample. A coird that takes long to say its part breaks a promise, and is no stall of this machine."""
+        kernel, began = await self.machine.kernel_says()
+        self.counts.note_stall(began, 1.0)
+        self.counts.kind("metrics").asked += 1
+        asked = time.monotonic()
+        program = await self.machine.program_says()
+        self.counts.evicted.append([asked, time.monotonic(), program["evicted"]])
+        self.counts.answered("metrics", asked)
+        return {**kernel, **program}
+
     async def sample(self):
         every = max(1.0, min(5.0, self.seconds / 120))
         last_kept = last_told = 0
         last_s = 0.0
         pid = None
         while True:
-            begun, clock = self.now(), time.monotonic()
+            begun, sample = self.now(), None
             try:
-                sample = await self.machine.look()
-                self.counts.note_stall(clock, 1.0)
+                sample = await self.look()
+            except Shed:
+                self.counts.kind("metrics").shed += 1
             except Exception as fault:
                 self.losses.append(f"no sample at {begun:.0f} s: {type(fault).__name__}: {str(fault)[:200]}")
-                self.machine.metrics_wire = None
                 if len(self.losses) > 3:
                     self.over.set()
-                sample = None
             if sample is not None:
                 if pid is not None and sample["pid"] != pid:
                     self.losses.append(f"at {begun:.0f} s coird has become process {sample['pid']}, it was {pid}")

@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from clients import AUTHORIZED, TOKEN, want
-from wire import Shed, Wire, request
+from wire import Wire, check_served, request
 
 REFUSED = (400, 401, 403, 404, 405, 408, 411, 413, 414, 417, 421, 431, 501, 505)
 
@@ -14,8 +14,7 @@ async def refused(wire, statuses=REFUSED):
     got = await wire.ended()
     if got:
         status = int(got.split(b" ", 2)[1])
-        if status in (429, 503):
-            raise Shed(status)
+        check_served(status)
         want(status in statuses, f"answered {status}: {got[:120]!r}")
 
 

@@ -50,12 +50,17 @@ class Slope:
 
 
 def slopes(samples):
-    """A Slope for each judged figure that the samples have; none if there are too few samples to tell."""
+    """A Slope for each judged figure that every sample has; none if there are too few samples to tell."""
     if len(samples) < 2 * BLOCKS:
         return []
     times = [sample["s"] for sample in samples]
     return [Slope(name, sign, unit, floor, times, [sample[name] for sample in samples]) for name, sign, unit, floor in JUDGED
-            if name in samples[0]]
+            if name not in missing(samples)]
+
+
+def missing(samples):
+    """The judged figures that a sample lacks."""
+    return [name for name, *_ in JUDGED if any(sample.get(name) is None for sample in samples)]
 
 
 def long_enough(samples):

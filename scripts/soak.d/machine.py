@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 import agent
 from board import Board
 from clients import AUTHORIZED, FILES, TOKEN, contents
-from counts import PATIENCE
 from streams import DASHBOARD_TOKEN
-from wire import Gateway, Shed, Wire
+from wire import PATIENCE, Gateway, Shed, Wire
 
 OPTIONS = ("--tls-listen 0.0.0.0:443 --auth /mnt/data/auth --allow-put /uploads --routes /mnt/data/routes --mcp /mcp --sysfs /mnt/data/board "
            "--mcp-tool system --mcp-tool memory --mcp-tool temperature --mcp-tool read_pin --mcp-tool led "
@@ -53,7 +52,7 @@ class Machine:
     def __init__(self, coird, coirctl, seconds, board):
         self.folder = tempfile.mkdtemp(prefix="coir-soak.", dir=os.path.dirname(coird))
         self.coird, self.coirctl, self.seconds, self.name = coird, coirctl, seconds, board
-        self.vm, self.metrics_wire = None, None
+        self.vm, self.shell = None, asyncio.Lock()
 
     def prepare(self):
         data = os.path.join(self.folder, "data")
@@ -96,26 +95,36 @@ class Machine:
         return self
 
     def __exit__(self, *_):
-        if self.vm is not None:
-            self.vm.__exit__()
-        shutil.rmtree(self.folder)
+        try:
+            if self.vm is not None:
+                self.vm.__exit__()
+        finally:
+            shutil.rmtree(self.folder)
 
     async def said(self, script):
         """Runs a command in the guest and returns its output."""
-        return await asyncio.to_thread(self.vm.said, script, 120)
+        return (await self.said_since(script))[0]
+
+    async def said_since(self, script):
+        """As said, and since when the command had the guest's one shell: another may wait there for coird before."""
+        async with self.shell:
+            began = time.monotonic()
+            return await asyncio.to_thread(self.vm.said, script, 120), began
 
     async def metrics(self):
-        """The samples of /metrics."""
-        if self.metrics_wire is None:
-            self.metrics_wire = await Wire.open(self.address)
-        got = await self.metrics_wire.ask("GET", "/metrics", **AUTHORIZED)
+        """The samples of /metrics, by a connection of their own: one that rests may be evicted."""
+        async with await Wire.open(self.address) as wire:
+            got = await wire.ask("GET", "/metrics", Connection="close", **AUTHORIZED)
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in got.body.decode().splitlines() if line[0] != "#")}
 
-    async def look(self):
-        """One sample: what the kernel says of the program, and what the program says of itself."""
-        told = dict(line.split() for line in (await self.said(LOOK)).splitlines())
-        sample = {name: int(value) for name, value in told.items()}
-        metrics = await self.metrics()
+    async def kernel_says(self):
+        """The part of a sample that the kernel tells, and since when it was asked."""
+        text, began = await self.said_since(LOOK)
+        return {name: int(value) for name, value in map(str.split, text.splitlines())}, began
+
+    async def program_says(self):
+        """The part of a sample that the program tells of itself."""
+        sample, metrics = {}, await self.metrics()
         for name, value in metrics.items():
             if found := re.fullmatch(r'coir_memory_bytes\{account="(\w+)"\}', name):
                 sample["account_" + found[1]] = round(value / 1024, 1)
@@ -163,9 +172,6 @@ class Machine:
     async def end_and_explain(self):
         """Stops coird as an operator does, starts it again and returns how it says that it has ended."""
         starts = self.starts()
-        if self.metrics_wire is not None:
-            self.metrics_wire.close()
-            self.metrics_wire = None
         await self.said("/etc/init.d/S90coird stop; /etc/init.d/S90coird start")
         deadline = time.monotonic() + 90
         while self.starts() == starts and time.monotonic() < deadline:

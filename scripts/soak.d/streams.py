@@ -14,9 +14,8 @@ from urllib.parse import quote
 
 from agent import message
 from clients import AUTHORIZED, TOKEN, want
-from counts import PATIENCE
 from upstream import accept_of, frame, frame_of
-from wire import LOSSES, Broken, Gateway, Shed, Wire
+from wire import LOSSES, PATIENCE, Broken, Shed, Wire, check_served
 
 DASHBOARD_TOKEN = "a-token-for-the-page-of-the-soak"
 
@@ -76,10 +75,7 @@ class Streams:
                 kind.shed += 1
                 await asyncio.sleep(1)
             except LOSSES as fault:
-                if self.counts.excuses(fault, time.monotonic()):
-                    kind.excused += 1
-                else:
-                    self.counts.broke(name, fault)
+                self.counts.lost(name, fault, time.monotonic())
                 await asyncio.sleep(1)
             finally:
                 self.open -= 1
@@ -90,11 +86,8 @@ class Streams:
         try:
             await wire.send((f"GET {target} HTTP/1.1\r\nHost: localhost\r\n" +
                              "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items()) + "\r\n").encode())
-            status, head = await asyncio.wait_for(wire.head(), PATIENCE)
-            if status in (429, 503):
-                raise Shed(status)
-            if status in (502, 504):
-                raise Gateway(status)
+            status, head = await wire.head()
+            check_served(status)
             want(status == wanted, f"{target}: {status}")
         except BaseException:
             wire.close()
@@ -136,10 +129,10 @@ class Streams:
         """Somebody at the dashboard, who signs in and looks for a while."""
         async with await Wire.open(self.board.address) as wire:
             body = b"token=" + quote(DASHBOARD_TOKEN).encode()
-            got = await asyncio.wait_for(wire.ask("POST", "/dashboard", body, Content_Type="application/x-www-form-urlencoded"), PATIENCE)
+            got = await wire.ask("POST", "/dashboard", body, Content_Type="application/x-www-form-urlencoded")
             want(got.status == 303, f"signing in: {got.status}")
             cookie = got["set-cookie"].split(";")[0]
-            page = await asyncio.wait_for(wire.ask("GET", "/dashboard", Cookie=cookie), PATIENCE)
+            page = await wire.ask("GET", "/dashboard", Cookie=cookie)
             want(page.status == 200 and b'id="uptime"' in page.body, f"the page: {page.status}")
         wire, head = await self.opened("/dashboard/events", Cookie=cookie)
         async with wire:
@@ -155,9 +148,8 @@ class Streams:
         """An agent that waits for changes of the tools, of which there is none."""
         async with await Wire.open(self.board.address) as wire:
             await wire.send(message("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, token=TOKEN))
-            status, _ = await asyncio.wait_for(wire.head(), PATIENCE)
-            if status == 503:
-                raise Shed(status)
+            status, _ = await wire.head()
+            check_served(status)
             want(status == 200, f"listening: {status}")
             while await wire.reader.read(4096):
                 pass
@@ -167,6 +159,6 @@ class Streams:
         """A connection that rests most of the time, and is answered whenever it asks."""
         async with await Wire.open(self.board.address) as wire:
             while True:
-                got = await asyncio.wait_for(wire.ask("GET", "/100.txt", **AUTHORIZED), PATIENCE)
+                got = await wire.ask("GET", "/100.txt", **AUTHORIZED)
                 want(got.status == 200, f"one that rested: {got.status}")
                 await asyncio.sleep(self.random.uniform(0.5, 1.5) * min(20 * self.pause, 25))

@@ -77,15 +77,22 @@ class Board:
     def stop(self):
         """Ends the machine as a loss of power does."""
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(PATIENCE)
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.stop()
-        subprocess.run(["rm", "-rf", self.folder], check=True)
+        try:
+            if self.process.poll() is None:
+                self.stop()
+        finally:
+            subprocess.run(["rm", "-rf", self.folder], check=True)
 
 
 class BoardDaemon:

@@ -305,6 +305,11 @@ class Client:
             raise EOFError(f"the server closed; unread: {self.buffer[:200]!r}")
         self.buffer += got
 
+    def begun(self):
+        """Waits until some of an answer is there."""
+        while not self.buffer:
+            self._more()
+
     def take(self, size):
         while len(self.buffer) < size:
             self._more()
