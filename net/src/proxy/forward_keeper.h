@@ -72,6 +72,7 @@ struct ForwardPair {
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
 //
 //   forward_keeper.cpp   how pairs begin, rest and end        pair_relaying.cpp   how bytes pass
+//   forward_names.cpp    the names that it and its requests have
 class ForwardKeeper final : public Keeper {
  public:
   static std::expected<ForwardKeeper*, Error> create() noexcept;
