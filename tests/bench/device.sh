@@ -85,6 +85,34 @@ lives() {
   done | awk -f "$root/tests/bench/figures.awk"
 }
 
+# viewers lets six people look at the dashboard of the board, and prints what each costs beside an idle daemon, in per cent
+# of the emulated CPU.
+viewers() {
+  mkdir -p "$vm_dir/token"
+  (umask 077 && echo viewers-of-the-dashboard >"$vm_dir/token/token")
+  vm_start --data "$vm_dir/token" --args '--dashboard /dashboard --dashboard-token-file /mnt/data/token' ||
+    die "the board does not boot"
+  curl -sS --max-time 20 -o /dev/null -c "$vm_dir/cookies" -H "Origin: $vm_url" --data token=viewers-of-the-dashboard "$vm_url/dashboard"
+  for round in $rounds; do
+    idle=$(ticks_of 30)
+    for viewer in 1 2 3 4 5 6; do
+      curl -sSN --max-time 45 -o "$vm_dir/seen.$viewer" -b "$vm_dir/cookies" "$vm_url/dashboard/events" 2>/dev/null &
+    done
+    vm_await 20 all_see || die "the viewers see nothing: $(cat "$vm_dir"/seen.*)"
+    watched=$(ticks_of 30)
+    wait
+    rm "$vm_dir"/seen.*
+    # A tick is 10 ms: 100 ticks a second are the CPU.
+    awk -v ticks=$((watched - idle)) 'BEGIN { printf "dashboard_cpu_percent: %.2f %%\n", ticks / 30 / 6 }'
+  done | awk -f "$root/tests/bench/figures.awk"
+  vm_stop
+}
+all_see() { for viewer in 1 2 3 4 5 6; do grep -q '^data:' "$vm_dir/seen.$viewer" || return 1; done; }
+# ticks_of SECONDS is the processor time of coird in this time of the board.
+ticks_of() {
+  vm_exec --timeout 60 "used() { awk '{ print \$14 + \$15 }' /proc/\$(cat /run/coird.pid)/stat; }; before=\$(used); sleep $1; echo \$((\$(used) - before))"
+}
+
 # state_cuts cuts the power of the board while coird writes its state.
 state_cuts() {
   "$root/tests/system/state_cuts" --cuts "$cuts" | grep '^state_cuts'
@@ -94,6 +122,7 @@ state_cuts() {
 lives
 state_cuts
 new_app
+viewers
 clock
 flash_card
 boot_card
