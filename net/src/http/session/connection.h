@@ -31,10 +31,8 @@ enum class Eviction : std::uint8_t { none, running, ended };
 
 // Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer,
 // the end of its side. Bytes of a head are no progress. A wait for content_soon is over in a moment: then the exchange rests,
-// and its place is free, so that nobody else needs to end the wait. Behind kMostSoonNs of them it is one for content, else a
-// client that does a little before each is over would hold its place for ever.
+// and its place is free, so that nobody else needs to end the wait.
 enum class Owes : std::uint8_t { head, content, end, content_soon };
-inline constexpr std::int64_t kMostSoonNs = 2'000'000'000;
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC

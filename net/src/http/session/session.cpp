@@ -129,7 +129,6 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   // As Engine::begin_exchange does, by the time that has been read already.
   connection_->since_ns = began_ns_;
   connection_->transferred = 0;
-  soon_waited_ns_ = 0;
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
   if (most != 0 && connection_->requests >= most) keep_ = false;
@@ -253,14 +252,11 @@ void Session::pause_watch() noexcept {
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
   ended_ns_ = 0;
   pause_watch();
-  if (owes == Owes::content_soon && soon_waited_ns_ >= kMostSoonNs) owes = Owes::content;
-  soon_since_ns_ = owes == Owes::content_soon ? coarse_ns() : 0;
   engine_.begin_waiting(*connection_, direction, owes, deadline);
 }
 
 bool Session::end_waiting() noexcept {
   watch_->resume();
-  if (soon_since_ns_ != 0) soon_waited_ns_ += coarse_ns() - soon_since_ns_;
   return engine_.end_waiting(*connection_);
 }
 

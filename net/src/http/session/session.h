@@ -195,9 +195,6 @@ struct Session : ActivePlace {
   // unsent; the connection is in order. 0: `send` waits for as long as ServerOptions::write_timeout allows.
   std::chrono::milliseconds patience_{0};
   std::size_t unsent_ = 0;
-  // Waits for content_soon that were over before the exchange could rest: for so long, and since when one lasts; 0: none does.
-  std::int64_t soon_waited_ns_ = 0;
-  std::int64_t soon_since_ns_ = 0;
   Deadline head_deadline_;
 
   // The request's content.
