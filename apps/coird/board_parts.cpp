@@ -201,7 +201,8 @@ std::size_t BoardParts::list(std::span<Seen> into) noexcept {
     for (const PinPlace& each : pins_.names()) add(each);
     for (const char* const name : std::span(options_->pins).first(options_->pin_count)) {
       const auto place = pins_.find(name);
-      if (place && !std::ranges::contains(pins_.names(), std::string_view(name), &PinPlace::name)) add(*place);
+      const auto is_name = [&](const PinPlace& each) { return each.name == std::string_view(name); };
+      if (place && std::ranges::none_of(pins_.names(), is_name)) add(*place);
     }
   });
   // The level of an output of ours is known.
@@ -215,8 +216,8 @@ std::size_t BoardParts::list(std::span<Seen> into) noexcept {
 }
 
 bool BoardParts::is_named(std::string_view name) const noexcept {
-  return std::ranges::contains(std::span(options_->pins).first(options_->pin_count), name,
-                               [](const char* each) { return std::string_view(each); });
+  return std::ranges::any_of(std::span(options_->pins).first(options_->pin_count),
+                             [&](const char* each) { return std::string_view(each) == name; });
 }
 
 #endif

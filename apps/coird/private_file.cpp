@@ -22,7 +22,7 @@ bool is_own_group(gid_t group) noexcept {
   if (group == 0 || group == g_group || group == ::getegid()) return true;
   gid_t groups[64];
   const int count = ::getgroups(std::size(groups), groups);
-  return count > 0 && std::ranges::contains(groups, groups + count, group);
+  return count > 0 && std::find(groups, groups + count, group) != groups + count;
 }
 
 // exposed tells why an open file is not a secret of this process's, null if it is.

@@ -124,6 +124,7 @@ TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
   Taking upstream;
   // It rests by then, for about two seconds: a busy machine may look only behind them.
   through(upstream.script(), {.body_timeout = 2100ms}, {}, [&](Server&, const Address& address, Stage&) {
+    upstream.begun = upstream.gone = 0;
     Client client(address);
     expect(client.say(kBegin) && client.hear("408 Request Timeout"));
     expect(until([&] { return upstream.gone == 1; }, soon()));

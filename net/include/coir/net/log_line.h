@@ -4,7 +4,7 @@
 //
 //   log_line("coird: it runs\n");
 //
-//   constinit LogSource logins("logins", {.burst = 5, .spacing = 10s});
+//   static constinit LogSource logins("logins", {.burst = 5, .spacing = 10s});
 //   log_line(logins, LogLevel::warning, "coird: a wrong token\n");
 
 #include <coir/detail/chrono.h>
