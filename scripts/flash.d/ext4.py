@@ -71,9 +71,13 @@ class Ext4:
         with open(self.path, "rb") as file:
             file.seek(1024)
             head = file.read(1024)
-        # The times of making and of the last check; genext2fs knows neither.
-        made, checked = (int.from_bytes(head[at:at + 4], "little") for at in (0x108, 0x40))
-        when = str(made or checked or 1)
+        # The times of making, of the last check and of the last mount; genext2fs knows none.
+        made, checked, mounted = (int.from_bytes(head[at:at + 4], "little") for at in (0x108, 0x40, 0x2c))
+        # e2fsck takes the time of a deletion for the number of an inode, in the list of those that were open at a loss of power,
+        # if it is as small as one; but not where the last mount or write was in those first hours of 1970, too, as on a board
+        # without a clock.
+        inodes = int.from_bytes(head[:4], "little")
+        when = "1" if 0 < mounted < inodes else str(made or checked or 1_600_000_000)
         return dict(os.environ, E2FSPROGS_FAKE_TIME=when, E2FSCK_TIME=when, DEBUGFS_PAGER="cat", PAGER="cat")
 
     def require_writable(self):
@@ -86,7 +90,9 @@ class Ext4:
         """replay brings a journal that was left dirty into the file system. Returns whether there was one."""
         if "needs_recovery" not in self.facts["Filesystem features"].split():
             return False
-        status, out, error = run(["e2fsck", "-y", "-E", "journal_only", self.path], self.environment())
+        # With a time that hides no board without a clock: its last mount is in the journal.
+        first = dict(self.environment(), E2FSPROGS_FAKE_TIME="1", E2FSCK_TIME="1")
+        status, out, error = run(["e2fsck", "-y", "-E", "journal_only", self.path], first)
         self.facts = self.head()
         if status > 1 or "needs_recovery" in self.facts["Filesystem features"].split():
             raise Refused(f"the journal cannot be replayed: {(error or out.decode(errors='replace')).strip()[-200:]}; "
