@@ -7,7 +7,7 @@ import time
 from wire import LOSSES, PATIENCE, Broken, Cut, Gateway, Shed
 
 STALL = 3.0  # seconds that a quarter of one, or a command on the board, takes longer than usual: this machine stands still
-SLOW = 30    # seconds that an answer, which otherwise comes at once, may take: behind a link that was down it is asked for again
+SLOW = 30    # seconds that an answer may take which otherwise comes at once: a link that was down delays it
 SHOWN = 12   # broken promises that are shown word for word
 
 

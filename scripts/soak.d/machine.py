@@ -23,7 +23,7 @@ from wire import PATIENCE, Gateway, Shed, Wire
 OPTIONS = ("--tls-listen 0.0.0.0:443 --auth /mnt/data/auth --allow-put /uploads --routes /mnt/data/routes --mcp /mcp --sysfs /mnt/data/board "
            "--mcp-tool system --mcp-tool memory --mcp-tool temperature --mcp-tool read_pin --mcp-tool led "
            "--dashboard /dashboard --dashboard-token-file /mnt/data/token")
-# All that is told about the program in one command. The process of init's line is the one of the file.
+# One command tells all about the program. The file names the process that init's line started.
 LOOK = r"""p=$(cat /run/coird.pid); echo "pid $p"
 sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/rss \1/p; s/^RssAnon:[^0-9]*\([0-9]*\).*/anon \1/p' /proc/$p/status
 sed -n 's/^MemAvailable:[^0-9]*\([0-9]*\).*/available \1/p; s/^Slab:[^0-9]*\([0-9]*\).*/slab \1/p' /proc/meminfo

@@ -43,7 +43,7 @@ void McpServing::write_audit(void*, const coir::mcp::Audit& line) noexcept {
   out.add(": ", line.outcome);
   if (line.code != 0) out.add(" (", line.code, ")");
   out.add(", ", line.took.count(), " ms");
-  static constinit coir::LogSource calls("mcp");  // each of them is told
+  static constinit coir::LogSource calls("mcp");  // without a rate: each call is a line
   say(calls, coir::LogLevel::info, {out.text()});
 }
 

@@ -20,7 +20,7 @@ ForwardKeeper::ForwardKeeper() noexcept {
   }
 }
 
-// Numbers follow each other, so that none comes twice, and are told by a bijection.
+// Numbers follow each other, so that none comes twice. A bijection makes the digits of each, which do not show the order.
 void ForwardKeeper::make_id(std::span<char, 16> digits) noexcept {
   std::uint64_t number = first_id_ + ids_.fetch_add(1, std::memory_order_relaxed);
   number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
