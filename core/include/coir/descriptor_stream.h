@@ -10,10 +10,10 @@
 #include <expected>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include <coir/deadline.h>
 #include <coir/descriptor.h>
+#include <coir/detail/used_descriptor.h>
 #include <coir/error.h>
 #include <coir/file.h>
 
@@ -29,12 +29,8 @@ namespace coir {
 class DescriptorStream {
  public:
   constexpr DescriptorStream() noexcept = default;
-  DescriptorStream(DescriptorStream&& other) noexcept : fd_(std::exchange(other.fd_, -1)), kind_(other.kind_) {}
-  DescriptorStream& operator=(DescriptorStream&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    std::swap(kind_, other.kind_);
-    return *this;
-  }
+  DescriptorStream(DescriptorStream&&) noexcept = default;
+  DescriptorStream& operator=(DescriptorStream&&) noexcept = default;
   ~DescriptorStream() { close(); }
 
   // open opens a path: a device, a named pipe or a file. A named pipe is written to only while somebody reads it
@@ -73,21 +69,23 @@ class DescriptorStream {
   [[nodiscard]] std::expected<void, Error> wait(Direction direction, Deadline deadline = Deadline::never()) noexcept;
   [[nodiscard]] std::expected<Direction, Error> wait_either(Deadline deadline = Deadline::never()) noexcept;
 
-  // close wakes whoever waits on this stream with `closed`. Idempotent.
+  // close wakes the fibers that wait on this stream with `closed`; the last of those who use it closes the descriptor. A
+  // thread that waits is not woken. Idempotent.
   void close() noexcept;
 
-  bool is_open() const noexcept { return fd_ >= 0; }
-  int fd() const noexcept { return fd_; }
+  bool is_open() const noexcept { return descriptor_.is_open(); }
+  int fd() const noexcept { return descriptor_.number(); }
 
  private:
   enum class Kind : unsigned char { stream, socket, file };
 
-  DescriptorStream(int fd, Kind kind) noexcept : fd_(fd), kind_(kind) {}
+  DescriptorStream(int fd, Kind kind) noexcept : descriptor_(fd), kind_(kind) {}
   static std::expected<Kind, Error> kind_of(int fd) noexcept;
   template <class Call>
-  std::expected<std::size_t, Error> transfer(Direction direction, Call call, Deadline deadline) noexcept;
+  std::expected<std::size_t, Error> transfer(const detail::UsedDescriptor::Use& use, Direction direction, Call call,
+                                             Deadline deadline) noexcept;
 
-  int fd_ = -1;
+  detail::UsedDescriptor descriptor_;
   Kind kind_ = Kind::stream;
 };
 

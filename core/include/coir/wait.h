@@ -49,4 +49,8 @@ inline constexpr std::size_t kMostAwaited = 10;
 // close_fd closes `fd` and wakes its waiters with `closed`. From a fiber or a thread. errno is not used.
 void close_fd(int fd) noexcept;
 
+// end_waits wakes the fibers that wait for `fd` with `closed`, as they do that wait for it from now on until close_fd
+// closes it: for a descriptor that others may still use. It does not wake threads.
+void end_waits(int fd) noexcept;
+
 }  // namespace coir

@@ -16,11 +16,14 @@
 
 namespace coir {
 
+using Use = detail::UsedDescriptor::Use;
+
 namespace {
+
+constexpr Error kClosed{ErrorCode::closed, EBADF};
 
 // ready_now tells what poll(2) says of `events` without waiting; 0 where nothing is ready.
 std::expected<short, Error> ready_now(int fd, short events) noexcept {
-  if (fd < 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
   pollfd entry = {.fd = fd, .events = events, .revents = 0};
   if (::poll(&entry, 1, 0) < 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
   if ((entry.revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
@@ -76,8 +79,9 @@ std::expected<DescriptorStream, Error> DescriptorStream::share(int fd) noexcept 
 
 // transfer repeats a call of the kernel's until it has moved bytes, or says 0.
 template <class Call>
-std::expected<std::size_t, Error> DescriptorStream::transfer(Direction direction, Call call,
+std::expected<std::size_t, Error> DescriptorStream::transfer(const Use& use, Direction direction, Call call,
                                                              Deadline deadline) noexcept {
+  if (!use) return std::unexpected(kClosed);
   spend_budget(kSystemCallCost);
   if (kind_ == Kind::file) {
     return detail::blocking_for(
@@ -94,34 +98,36 @@ std::expected<std::size_t, Error> DescriptorStream::transfer(Direction direction
   for (;;) {
     if (const ssize_t moved = call(); moved >= 0) return static_cast<std::size_t>(moved);
     if (errno == EINTR) continue;
-    if (errno == EBADF && fd_ < 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
     if (errno != EAGAIN) return std::unexpected(Error::from_errno(errno));
-    if (auto ready = coir::wait(fd_, direction, deadline); !ready) return std::unexpected(ready.error());
+    if (use.ended()) return std::unexpected(kClosed);
+    if (auto ready = coir::wait(use.fd(), direction, deadline); !ready) return std::unexpected(ready.error());
   }
 }
 
 std::expected<std::size_t, Error> DescriptorStream::read(std::span<char> into, Deadline deadline) noexcept {
   if (into.empty()) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+  const Use use(descriptor_);
   const auto got = transfer(
-      Direction::readable,
+      use, Direction::readable,
       [&] {
-        return kind_ == Kind::socket ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
-                                     : ::read(fd_, into.data(), into.size());
+        return kind_ == Kind::socket ? ::recv(use.fd(), into.data(), into.size(), MSG_DONTWAIT)
+                                     : ::read(use.fd(), into.data(), into.size());
       },
       deadline);
   // The side of a terminal that a program holds open to another says so when the other is gone.
-  const bool hung_up = !got && got.error().sys == EIO && isatty(fd_) == 1;
+  const bool hung_up = !got && got.error().sys == EIO && isatty(use.fd()) == 1;
   if (hung_up || (got && *got == 0)) return std::unexpected(Error{ErrorCode::end_of_stream});
   return got;
 }
 
 std::expected<std::size_t, Error> DescriptorStream::write_some(std::string_view from, Deadline deadline) noexcept {
   if (from.empty()) return std::size_t{0};
+  const Use use(descriptor_);
   return transfer(
-      Direction::writable,
+      use, Direction::writable,
       [&] {
-        return kind_ == Kind::socket ? ::send(fd_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                                     : ::write(fd_, from.data(), from.size());
+        return kind_ == Kind::socket ? ::send(use.fd(), from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                                     : ::write(use.fd(), from.data(), from.size());
       },
       deadline);
 }
@@ -137,29 +143,33 @@ std::expected<void, Error> DescriptorStream::write(std::string_view from, Deadli
 
 // The descriptor is asked each time: an edge that an earlier wait took does not come again.
 std::expected<void, Error> DescriptorStream::wait(Direction direction, Deadline deadline) noexcept {
+  const Use use(descriptor_);
   spend_budget(kSystemCallCost);
-  for (;;) {
-    const auto ready = ready_now(fd_, poll_events(direction));
+  while (!use.ended()) {
+    const auto ready = ready_now(use.fd(), poll_events(direction));
     if (!ready) return std::unexpected(ready.error());
     if (*ready != 0) return {};
-    if (auto waited = coir::wait(fd_, direction, deadline); !waited) return waited;
+    if (auto waited = coir::wait(use.fd(), direction, deadline); !waited) return waited;
   }
+  return std::unexpected(kClosed);
 }
 
 std::expected<Direction, Error> DescriptorStream::wait_either(Deadline deadline) noexcept {
+  const Use use(descriptor_);
   spend_budget(kSystemCallCost);
-  for (;;) {
-    const auto ready = ready_now(fd_, POLLIN | POLLOUT);
+  while (!use.ended()) {
+    const auto ready = ready_now(use.fd(), POLLIN | POLLOUT);
     if (!ready) return std::unexpected(ready.error());
     if ((*ready & ~POLLOUT) != 0) return Direction::readable;
     if (*ready != 0) return Direction::writable;
-    const Awaited both[] = {{fd_, Direction::readable}, {fd_, Direction::writable}};
+    const Awaited both[] = {{use.fd(), Direction::readable}, {use.fd(), Direction::writable}};
     if (auto waited = wait_several(both, deadline); !waited) return std::unexpected(waited.error());
   }
+  return std::unexpected(kClosed);
 }
 
 void DescriptorStream::close() noexcept {
-  if (fd_ >= 0) close_fd(std::exchange(fd_, -1));
+  descriptor_.close(end_waits);
 }
 
 }  // namespace coir

@@ -232,12 +232,12 @@ bool Reactor::detach(int fd, Direction direction, RestingWait& resting) noexcept
                                                                        std::memory_order_acquire);
 }
 
-void Reactor::forget(int fd) noexcept {
+void Reactor::end(int fd, std::uint32_t as) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr) return;
   // Change the tag first: an event of the old descriptor that is under way no longer counts.
   at->tag.fetch_add(1, std::memory_order_acq_rel);
-  if (at->registered.exchange(kClosing, std::memory_order_acq_rel) == kYes) {
+  if (at->registered.exchange(as, std::memory_order_acq_rel) == kYes) {
     registered_.fetch_sub(1, std::memory_order_relaxed);
   }
   for (Atomic<Word>& word : at->word) {

@@ -73,8 +73,11 @@ class Reactor {
 
   // forget wakes fd's waiters with `closed` before the descriptor is closed. forgotten, called after closing, frees the
   // number for its next owner. A wait that begins in between waits until then, and finds that the descriptor is gone.
-  void forget(int fd) noexcept;
+  void forget(int fd) noexcept { end(fd, kClosing); }
   void forgotten(int fd) noexcept;
+
+  // end wakes fd's waiters with `closed` and lets nobody wait for it, until it is forgotten.
+  void end(int fd) noexcept { end(fd, kEnded); }
 
   // poll waits for events; dispatch hands them out on the calling worker. One worker at a time polls and then
   // dispatches.
@@ -97,16 +100,17 @@ class Reactor {
   static constexpr Word taken_from(Word word) noexcept { return word == kReadyEnded ? kReady : kEmpty; }
 
   // Only the caller that has set kAdding registers with the poller. Others wait for the result, because a descriptor
-  // that the poller refuses is not registered.
-  static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2, kAdding = 3;
+  // that the poller refuses is not registered. kEnded is open, but nobody may wait for it any more.
+  static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2, kAdding = 3, kEnded = 4;
 
   struct Entry {
     Atomic<Word> word[3];              // by Direction
     Atomic<std::uint32_t> tag;         // counts the descriptors that had this number; stale events carry an old one
-    Atomic<std::uint32_t> registered;  // kNo, kAdding, kYes or kClosing
+    Atomic<std::uint32_t> registered;  // one of the five above
   };
   static_assert(sizeof(Entry) == kDescriptorBytes);
 
+  void end(int fd, std::uint32_t as) noexcept;
   Entry* entry(int fd) noexcept;
   void expect_watched(int fd, const Entry& entry) noexcept;
   void signal(Atomic<Word>& word, bool hung_up) noexcept;

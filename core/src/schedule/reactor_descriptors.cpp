@@ -21,6 +21,7 @@ std::expected<void, Error> Reactor::enroll(int fd) noexcept {
       if constexpr (COIR_CLOSE_CHECKS) expect_watched(fd, at);
       return {};
     }
+    if (seen == kEnded) return std::unexpected(Error{ErrorCode::closed, EBADF});
     if (seen == kClosing || seen == kAdding) {
       // A closing descriptor must not be registered now: it would be closed under the entry, and the number's next
       // owner would find it registered.
@@ -34,7 +35,7 @@ std::expected<void, Error> Reactor::enroll(int fd) noexcept {
   registered_.fetch_add(1, std::memory_order_relaxed);
   const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire));
   std::uint32_t mine = kAdding;
-  // If it is closing meanwhile, forget has found it not registered and has woken the waiter.
+  // If it is closing meanwhile, end has found it not registered and has woken the waiter.
   const bool kept = at.registered.compare_exchange_strong(mine, error == 0 ? kYes : kNo, std::memory_order_acq_rel,
                                                           std::memory_order_relaxed);
   if (error != 0 || !kept) registered_.fetch_sub(1, std::memory_order_relaxed);
@@ -51,7 +52,7 @@ std::expected<void, Error> Reactor::enroll(int fd) noexcept {
 void Reactor::expect_watched(int fd, const Entry& at) noexcept {
   const std::uint32_t tag = at.tag.load(std::memory_order_acquire);
   if (fell_back() || poller_.watches(fd, tag)) return;
-  // close_fd may be closing it.
+  // close_fd may be closing it, and end may have ended it.
   if (at.registered.load(std::memory_order_acquire) != kYes || at.tag.load(std::memory_order_acquire) != tag) return;
   static char text[96];
   Formatter out(std::span<char>(text).first(sizeof text - 1));

@@ -75,4 +75,6 @@ void close_fd(int fd) noexcept {
   ::close(fd);
 }
 
+void end_waits(int) noexcept {}  // no fiber waits
+
 }  // namespace coir

@@ -76,6 +76,10 @@ void close_fd(int fd) noexcept {
   if (run) run->reactor.forgotten(fd);
 }
 
+void end_waits(int fd) noexcept {
+  if (const Visit run; run) run->reactor.end(fd);
+}
+
 std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd, Direction direction) noexcept {
   return ArmingUnderLock(fd).arm(record, direction);
 }

@@ -14,6 +14,7 @@
 #include "tests/support/both_sides.h"
 #include "tests/support/folder.h"
 #include "tests/support/pipe.h"
+#include "tests/support/scale.h"
 #include "tests/support/until.h"
 
 namespace descriptor_stream_test {
@@ -284,6 +285,29 @@ TEST(DescriptorStream, bytes_a_cancellation_and_a_close_end_a_wait) {
     coir::test::until_parked(closed);
     reader->close();
     expect(closed.join().has_value());
+  });
+}
+
+TEST(DescriptorStream, closed_at_any_moment_no_reader_meets_the_next_owner_of_its_number) {
+  both_sides([&] {
+    if (coir::current().id() == 0) return;
+    for (int turn = 0;
+         turn < coir::test::scaled({.plain = 1000, .address_sanitized = 300, .thread_sanitized = 200, .emulated = 50});
+         ++turn) {
+      Ends ends;
+      auto reader = DescriptorStream::adopt(ends.reader);
+      auto writer = DescriptorStream::adopt(ends.writer);
+      coir::Fiber reading = coir::spawn([&] {
+        char got[4];
+        expect(is(reader->read(got, patience()), ErrorCode::closed));
+      });
+      if (turn % 2 != 0) coir::yield();
+      reader->close();
+      Ends next;  // nothing is ever written to it
+      expect(reading.join().has_value());
+      ::close(next.reader);
+      ::close(next.writer);
+    }
   });
 }
 

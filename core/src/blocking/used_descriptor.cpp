@@ -8,14 +8,18 @@ void UsedDescriptor::close_unused() noexcept {
   close_fd(fd_);
 }
 
-bool UsedDescriptor::close() noexcept {
+void UsedDescriptor::shut_down(int fd) noexcept {
+  ::shutdown(fd, SHUT_RDWR);
+}
+
+bool UsedDescriptor::close(void (*wake)(int fd) noexcept) noexcept {
   std::uint16_t seen = state_.load(std::memory_order_relaxed);
   do {
     if ((seen & kClosed) != 0) return false;
-    // Counted as one who uses it, so that the number stays taken until the shutdown is over.
+    // Counted as one who uses it, so that the number stays taken until they have been woken.
   } while (!state_.compare_exchange_weak(seen, static_cast<std::uint16_t>((seen | kClosed) + 1),
                                          std::memory_order_acq_rel, std::memory_order_relaxed));
-  if (seen != 0) ::shutdown(fd_, SHUT_RDWR);
+  if (seen != 0) wake(fd_);
   leave();
   return true;
 }

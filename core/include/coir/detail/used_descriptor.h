@@ -6,13 +6,13 @@
 
 namespace coir::detail {
 
-// UsedDescriptor is the descriptor of a socket that may be closed while others read, write or accept. The number stays
-// taken until the last of them has left, so that none of them meets a file that was opened under it meanwhile.
+// UsedDescriptor is a descriptor that may be closed while others read, write, accept or wait. The number stays taken
+// until the last of them has left, so that none of them meets a file that was opened under it meanwhile.
 //
 // Cost: two atomic operations for a use; plain ones in builds for one worker.
 class UsedDescriptor {
  public:
-  UsedDescriptor() noexcept = default;
+  constexpr UsedDescriptor() noexcept = default;
   // Takes over `fd`; -1 is closed.
   explicit UsedDescriptor(int fd) noexcept : fd_(fd), state_(fd < 0 ? kClosed : std::uint16_t{0}) {}
   // Neither side may be in use.
@@ -40,18 +40,23 @@ class UsedDescriptor {
     const bool open_;
   };
 
-  // close closes at once what nobody uses. Otherwise it shuts the socket down, which wakes everybody who waits on it;
-  // the last of them closes. Idempotent. False: it was closed before.
-  bool close() noexcept;
+  // shut_down wakes everybody who waits on a socket, on fibers and threads: it ends the connection, of which no
+  // other descriptor may exist. end_waits of coir/wait.h wakes the fibers that wait on a descriptor of any kind.
+  static void shut_down(int fd) noexcept;
+
+  // close closes at once what nobody uses. Otherwise it wakes those who wait on it by `wake`, and the last of them
+  // closes. Idempotent. False: it was closed before.
+  bool close(void (*wake)(int fd) noexcept = shut_down) noexcept;
 
   // acquire pairs with the release in close: who finds it closed sees what was done before.
   bool is_open() const noexcept { return (state_.load(std::memory_order_acquire) & kClosed) == 0; }
   int number() const noexcept { return is_open() ? fd_ : -1; }
+  // Nobody may use it. The caller closes the number.
+  int release() noexcept;
 
  private:
   static constexpr std::uint16_t kClosed = 0x8000;  // the rest counts those who use it
 
-  int release() noexcept;
   bool enter() noexcept {
     std::uint16_t seen = state_.load(std::memory_order_relaxed);
     while ((seen & kClosed) == 0) {
