@@ -154,7 +154,7 @@ class FaultyStreams : public FaultyServer {
  protected:
   static constexpr Setting kSettings[] = {{2, false}, {1, true}};
   static constexpr std::size_t kTried =
-      scaled({.plain = 2, .address_sanitized = 2, .thread_sanitized = 1, .emulated = 1});
+      scaled({.plain = 2, .address_sanitized = 1, .thread_sanitized = 1, .emulated = 1});
   unsigned failed_calls[kCalls] = {};
 
   // kept is how many streams the program still keeps.
