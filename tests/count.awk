@@ -50,16 +50,23 @@ function sum_up(id, name, ended_well, silence_is_good) {
   good[id] = bad[id] = skip[id] = lines[id] = 0
 }
 
-# show prints what a program that failed printed.
-function show(id, name,  i, shown) {
+# show prints what a program that failed printed: a line that repeats once, and of much the beginning and the end.
+function show(id, name,  i, n, kept, times) {
   print "      | " name > "/dev/stderr"
-  # Of much, what was kept is left out.
-  for (i = 1; i <= lines[id]; i++) {
+  for (i = 1; i <= lines[id]; i += times) {
+    for (times = 1; i + times <= lines[id] && line[id, i + times] == line[id, i]; times++) ;
+    # Of much, what was kept is left out.
     if (lines[id] > 120 && line[id, i] ~ /^ok( |$)/) continue
-    if (++shown > 120) break
-    print "      |   " line[id, i] > "/dev/stderr"
+    kept[++n] = line[id, i]
+    if (times > 1) kept[++n] = "(" times " times)"
   }
-  if (i <= lines[id]) print "      |   ... and " lines[id] - i + 1 " lines more" > "/dev/stderr"
+  for (i = 1; i <= n; i++) {
+    if (n > 120 && i == 41) {
+      print "      |   ... and " n - 120 " lines more ..." > "/dev/stderr"
+      i = n - 79
+    }
+    print "      |   " kept[i] > "/dev/stderr"
+  }
 }
 
 # "7: text" is what CTest's seventh test printed; "3/9 Test #7: name ....***Failed  0.1 sec" is what became of it.
