@@ -53,11 +53,11 @@ void ClientState::end() noexcept {
 }
 
 void ClientState::tell(bool connected, Error error) noexcept {
-  if (options.on_connection == nullptr) return;
-  options.on_connection(options.context, {.connected = connected,
-                                          .session_present = connected && session_present,
-                                          .error = error,
-                                          .refusal = std::exchange(refusal, 0)});
+  if (!options.on_connection) return;
+  options.on_connection({.connected = connected,
+                         .session_present = connected && session_present,
+                         .error = error,
+                         .refusal = std::exchange(refusal, 0)});
 }
 
 // pause waits before the next attempt. Errors: closed (close was called), cancelled, timed_out (a scope around it).
