@@ -106,7 +106,7 @@ bool Reporting::prepare(const Options& options) noexcept {
     const auto authorities = coir::slurp(options.mqtt_authorities, coir::account::buffers, 512_KiB);
     if (!authorities) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {authorities.error()});
     auto context = coir::TlsContext::client({.authorities = authorities->text()});
-    if (!context) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {describe_tls(context.error())});
+    if (!context) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {context.error()});
     trust_ = std::move(*context);
     client_options_.tls = &trust_;
   }
@@ -143,9 +143,7 @@ void Reporting::tell(const coir::mqtt::Connection& connection) noexcept {
     due_.set();
   } else if (!told_failure_ && !stops_.load()) {
     told_failure_ = true;
-    const char* const why =
-        connection.refusal != 0 ? coir::mqtt::describe_refusal(connection.refusal) : describe(connection.error);
-    warn({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
+    warn({"--mqtt ", broker, ": ", connection.error, "; tried again until it is there"});
   }
 }
 

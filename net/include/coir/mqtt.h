@@ -106,12 +106,9 @@ enum class WhenFull : std::uint8_t { refuse, drop_oldest };
 struct Connection {
   bool connected = false;
   bool session_present = false;  // the broker has kept the session
-  Error error;                   // why there is none
+  Error error;                   // why there is none; describe tells the broker's refusal
   std::uint8_t refusal = 0;      // the broker's code of CONNACK, 0: it has not refused
 };
-
-// describe_refusal returns a phrase for logs.
-const char* describe_refusal(std::uint8_t code) noexcept;
 
 // All that is pointed to outlives the client.
 struct ClientOptions {
