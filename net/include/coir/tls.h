@@ -77,8 +77,8 @@ class TlsContext {
     // The first is shown to clients that ask for none of the names of the others, or name none. With an ECDSA and an RSA
     // certificate for one name, each client gets the one it supports.
     std::span<const TlsCertificate> certificates;
-    // Where present, a client has to show a certificate that one of these signed. An empty text is refused, as any text
-    // without a certificate.
+    // If present, a client has to show a certificate that one of these has signed. A text without a certificate, such as an
+    // empty one, is refused.
     std::optional<std::string_view> client_authorities;
     // For ALPN, the best first: static strings. A client that offers others only is refused; one that offers none is
     // not.
@@ -94,8 +94,8 @@ class TlsContext {
     // Accepts any server under any name: no protection against an active attacker.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
-    // Where there are some, the key of the server's own certificate has to be one of these as well, else `untrusted`:
-    // whoever signs for the name cannot stand in for the server.
+    // If there are any, the key of the server's own certificate has to be one of these as well, else `untrusted`: an
+    // authority that signs for the name cannot take the server's place.
     std::span<const TlsKeyPin> pins;
     std::span<const char* const> protocols;
     // Sessions may be resumed, by TlsStream::ticket. A session of TLS 1.3 then keeps 4 KB of its handshake, for the
