@@ -17,7 +17,7 @@ bool trust_file(const char* path, coir::http::ClientOptions& policy) noexcept {
   const auto bytes = coir::slurp(path, g_files, kMostAuthorities);
   auto context = bytes ? coir::TlsContext::client({.authorities = bytes->text()}) : std::unexpected(bytes.error());
   if (!context) {
-    say_error(path, coir::http::describe_client(context.error()));
+    say_error(path, coir::describe(context.error()));
     return false;
   }
   policy.tls = *std::move(context);

@@ -15,7 +15,7 @@ using coir::http::Response;
 namespace {
 
 int failed(Status status, std::string_view what, Error error) noexcept {
-  say_error(what, coir::http::describe_client(error));
+  say_error(what, coir::describe(error));
   return status;
 }
 
@@ -113,8 +113,7 @@ int fetch(const FetchOptions& options) noexcept {
   }
   if (auto good = response->expect_success(); !good) {
     char why[128];
-    say_error(options.url, coir::format(why, response->status(), " ", response->reason(), ": ",
-                                        coir::http::describe_client(good.error())));
+    say_error(options.url, coir::format(why, response->status(), " ", response->reason(), ": ", good.error()));
     return kServer;
   }
   return save(*response, saving, options);

@@ -51,7 +51,7 @@ int failed(const AskMcpOptions& options, const Failure& failure) noexcept {
     say_error(options.url, coir::format(why, "the server refuses: ", failure.message(), " (", failure.code(), ")"));
     return kServer;
   }
-  const std::string_view text = coir::http::describe_client(failure.error());
+  const std::string_view text = coir::describe(failure.error());
   say_error(options.url, text);
   return text.starts_with("the server ") && failure.error() != coir::ErrorCode::protocol ? kServer
                                                                                          : status_of(failure.error());
@@ -118,7 +118,7 @@ int run(const AskMcpOptions& options) noexcept {
                                    .http = &policy,
                                    .name = "coirctl",
                                    .max_message = 1 << 20});
-  if (!client) return say_error(options.url, coir::http::describe_client(client.error())), status_of(client.error());
+  if (!client) return say_error(options.url, coir::describe(client.error())), status_of(client.error());
   coir::mcp::CallOptions how{.deadline = coir::Deadline::after(std::chrono::seconds(options.timeout_s))};
   if (options.progress) {
     how.told = [](void*, const coir::mcp::Notification& notification) noexcept {

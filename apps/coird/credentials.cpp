@@ -49,7 +49,7 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   NamedFile at_fault{options.certificates[fault.certificate], &options, "cert"};
   if (fault.input == coir::TlsFault::Input::key) at_fault = {options.keys[fault.certificate], &options, "key"};
   if (fault.input == coir::TlsFault::Input::authorities) at_fault = trusted;
-  at_fault.wrong(cure, {coir::describe_tls(context.error())});
+  at_fault.wrong(cure, {context.error()});
   return {};
 }
 

@@ -92,9 +92,8 @@ bool Reporting::prepare(const Options& options) noexcept {
   client_options_.when_full = coir::mqtt::WhenFull::drop_oldest;
   // The broker keeps no session: what was commanded while coird was away is of another day, as what is retained.
   client_options_.clean_session = true;
-  client_options_.on_connection = tell;
-  client_options_.on_refused = tell_refused;
-  client_options_.context = this;
+  client_options_.on_connection = [this](const coir::mqtt::Connection& connection) { tell(connection); };
+  client_options_.on_refused = [this](std::string_view filter) { tell_refused(filter); };
   if (const char* path = options.mqtt_password_file) {
     const auto line = read_secret_line({path, &options, "mqtt-password-file"}, kSeeMqtt, password_);
     if (!line) return false;
@@ -107,7 +106,7 @@ bool Reporting::prepare(const Options& options) noexcept {
     const auto authorities = coir::slurp(options.mqtt_authorities, coir::account::buffers, 512_KiB);
     if (!authorities) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {authorities.error()});
     auto context = coir::TlsContext::client({.authorities = authorities->text()});
-    if (!context) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {describe_tls(context.error())});
+    if (!context) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {context.error()});
     trust_ = std::move(*context);
     client_options_.tls = &trust_;
   }
@@ -135,27 +134,23 @@ void Reporting::stop() noexcept {
 }
 
 // tell says when the connection begins or ends; of attempts that fail only the first is worth a line.
-void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noexcept {
-  auto& self = *static_cast<Reporting*>(opaque);
-  const char* const broker = self.options_->mqtt;
+void Reporting::tell(const coir::mqtt::Connection& connection) noexcept {
+  const char* const broker = options_->mqtt;
   if (connection.connected) {
     say({"--mqtt ", broker, ": connected"});
-    self.told_failure_ = self.told_refused_ = false;
-    self.connected_.store(true);
-    self.due_.set();
-  } else if (!self.told_failure_ && !self.stops_.load()) {
-    self.told_failure_ = true;
-    const char* const why =
-        connection.refusal != 0 ? coir::mqtt::describe_refusal(connection.refusal) : describe(connection.error);
-    warn({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
+    told_failure_ = told_refused_ = false;
+    connected_.store(true);
+    due_.set();
+  } else if (!told_failure_ && !stops_.load()) {
+    told_failure_ = true;
+    warn({"--mqtt ", broker, ": ", connection.error, "; tried again until it is there"});
   }
 }
 
 // tell_refused says of the only subscription, once until it is granted by another connection.
-void Reporting::tell_refused(void* opaque, std::string_view filter) noexcept {
-  auto& self = *static_cast<Reporting*>(opaque);
-  if (!std::exchange(self.told_refused_, true))
-    warn({"--mqtt-commands: ", self.options_->mqtt, ": the broker refuses '", filter, "'; asked again"});
+void Reporting::tell_refused(std::string_view filter) noexcept {
+  if (!std::exchange(told_refused_, true))
+    warn({"--mqtt-commands: ", options_->mqtt, ": the broker refuses '", filter, "'; asked again"});
 }
 
 void Reporting::report() noexcept {

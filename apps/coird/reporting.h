@@ -50,8 +50,8 @@ class Reporting {
 
 #if COIRD_MQTT
  private:
-  static void tell(void* self, const coir::mqtt::Connection& connection) noexcept;
-  static void tell_refused(void* self, std::string_view filter) noexcept;
+  void tell(const coir::mqtt::Connection& connection) noexcept;
+  void tell_refused(std::string_view filter) noexcept;
   void report() noexcept;
   void greet() noexcept;
   void discover(std::string_view id, std::string_view name, std::string_view unit) noexcept;

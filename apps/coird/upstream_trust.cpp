@@ -64,7 +64,7 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
             : input != Input::authorities ? options.proxy_certificate
             : options.proxy_authorities   ? options.proxy_authorities
                                           : "the certificates that this machine trusts",
-            ": ", coir::describe_tls(context.error())});
+            ": ", context.error()});
   return {};
 }
 

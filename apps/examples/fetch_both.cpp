@@ -31,7 +31,7 @@ int main() {
     const auto both = coir::all([&] { return fetch(one); }, [&] { return fetch(three); });
     coir::on_worker_stack([&] {
       if (!both) {
-        printf("failed: %s\n", coir::http::describe_client(both.error()));
+        printf("failed: %s\n", coir::describe(both.error()));
       } else {
         printf("%zu and %zu bytes\n", std::get<0>(*both), std::get<1>(*both));
       }

@@ -34,7 +34,7 @@ int main() {
     std::size_t total = 0;
     for (const std::size_t size : sizes) total += size;
     coir::on_worker_stack([&] {
-      if (!fetched) printf("failed: %s\n", coir::http::describe_client(fetched.error()));
+      if (!fetched) printf("failed: %s\n", coir::describe(fetched.error()));
       printf("%zu bytes from %zu addresses\n", total, sizes.size());
     });
   });

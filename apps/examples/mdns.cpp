@@ -12,7 +12,7 @@
 
 namespace {
 
-void tell(void*, std::string_view name) noexcept {
+void tell(std::string_view name) {
   printf("found as %.*s.local\n", static_cast<int>(name.size()), name.data());
 }
 

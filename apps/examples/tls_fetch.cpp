@@ -171,12 +171,12 @@ int run(const Wishes& wishes) {
        .certificate = wishes.certificate != nullptr ? &certificate : nullptr,
        .protocols = std::span<const char* const>(protocols, wishes.protocol != nullptr ? 1 : 0),
        .tickets = true});
-  if (!context) return fail("the certificates", describe_tls(context.error()));
+  if (!context) return fail("the certificates", describe(context.error()));
 
   coir::TlsTicket ticket;
   for (int i = 0; i < (wishes.twice ? 2 : 1); ++i) {
     const auto fetched = fetch(wishes, *context, ticket, coir::Deadline::after(wishes.timeout));
-    if (!fetched) return fail("fetching", describe_tls(fetched.error()));
+    if (!fetched) return fail("fetching", describe(fetched.error()));
   }
   return 0;
 }

@@ -8,33 +8,33 @@
 
 namespace {
 
-// Option is a row of the command line. take returns what is wrong with a text, or null.
+// Option is a row of the command line. take returns whether its text is a value for it.
 struct Option {
   std::string_view name;
   const char* value;
   const char* help;
-  const char* (*take)(const char* text, Options& options);
+  bool (*take)(const char* text, Options& options);
 };
+
+template <class Value, class Given>
+bool take_if(Value& value, const Given& given) noexcept {
+  if (given) value = *given;
+  return given.has_value();
+}
 
 constexpr Option kOptions[] = {
     {"--listen", "ADDRESS", "serve HTTP there; :80 for all addresses (default: 127.0.0.1:8080)",
-     [](const char* text, Options& options) -> const char* { return options.serve.listen = text, nullptr; }},
+     [](const char* text, Options& options) { return options.serve.listen = text, true; }},
     {"--tls-listen", "ADDRESS", "serve HTTPS there",
-     [](const char* text, Options& options) -> const char* { return options.serve.tls_listen = text, nullptr; }},
+     [](const char* text, Options& options) { return options.serve.tls_listen = text, true; }},
     {"--cert", "FILE", "certificate and key as PEM, made at the first start (default: /var/lib/station/station.pem)",
-     [](const char* text, Options& options) -> const char* { return options.serve.certificate = text, nullptr; }},
+     [](const char* text, Options& options) { return options.serve.certificate = text, true; }},
     {"--sensor", "FILE", "the sensor, such as /sys/class/thermal/thermal_zone0/temp (default: readings are made up)",
-     [](const char* text, Options& options) -> const char* { return options.sensor = text, nullptr; }},
-    {"--every", "TIME", "the time between two readings (default: 1s)",
-     [](const char* text, Options& options) -> const char* {
-       const auto time = coir::parse_time(text);
-       return time ? options.every = *time, nullptr : "a time such as 500ms or 2s is wanted";
-     }},
+     [](const char* text, Options& options) { return options.sensor = text, true; }},
+    {"--every", "TIME", "the time between two readings, such as 500ms (default: 1s)",
+     [](const char* text, Options& options) { return take_if(options.every, coir::parse_time(text)); }},
     {"--memory", "SIZE", "the most memory to take, such as 8M (default: what the machine can spare)",
-     [](const char* text, Options& options) -> const char* {
-       const auto size = coir::parse_size(text);
-       return size ? options.serve.memory = *size, nullptr : "a size such as 512K or 8M is wanted";
-     }},
+     [](const char* text, Options& options) { return take_if(options.serve.memory, coir::parse_size(text)); }},
 };
 
 void print_help() noexcept {
@@ -54,7 +54,8 @@ std::optional<int> parse_options(int count, char** words, Options& options) noex
     if (name == "--version") return puts("station on coir " COIR_VERSION), 0;
     const char* wrong = "there is no such option";
     for (const Option& each : kOptions) {
-      if (each.name == name) wrong = i + 1 < count ? each.take(words[i + 1], options) : "a value is missing";
+      if (each.name != name) continue;
+      wrong = i + 1 < count && each.take(words[i + 1], options) ? nullptr : each.help;
     }
     if (wrong == nullptr) continue;
     fprintf(stderr, "station: %s: %s (station --help tells)\n", words[i], wrong);

@@ -1,12 +1,36 @@
 #pragma once
 
-#include <coir/http/routes.h>
+#include <coir/http.h>
+#include <coir/http/metrics.h>
 
 #include "monitor.h"
 
-void show_page(coir::http::Exchange& exchange);
-void show_reading(Monitor& monitor, coir::http::Exchange& exchange);
-void show_metrics(Monitor& monitor, coir::http::Exchange& exchange);
+inline void show_page(coir::http::Exchange& exchange) {
+  exchange.respond(200, "text/html; charset=utf-8",
+                   "<!doctype html><title>station</title><h1 id=value>...</h1><script>\n"
+                   "new EventSource('/readings').onmessage = event =>\n"
+                   "  value.textContent = JSON.parse(event.data).celsius.toFixed(1) + ' \\u00b0C'\n"
+                   "</script>\n");
+}
+
+inline void show_reading(Monitor& monitor, coir::http::Exchange& exchange) {
+  const std::optional<Reading> newest = monitor.newest();
+  if (!newest) return exchange.respond_status(503, "Retry-After: 1\r\n");
+  char text[64];
+  exchange.respond(200, "application/json", write_json(*newest, text), "Cache-Control: no-store\r\n");
+}
+
+// write_sensor_metrics adds the sensor's figures to those of coir.
+inline void write_sensor_metrics(Monitor& monitor, coir::http::MetricsText& text) {
+  const Monitor::Counts& counts = monitor.counts();
+  write_counter(text, "sensor_readings_total", "Readings taken.", counts.taken.load());
+  write_counter(text, "sensor_readings_failed_total", "Attempts without a reading.", counts.failed.load());
+  write_counter(text, "sensor_readings_dropped_total", "Readings dropped at the full queue.", counts.dropped.load());
+  write_gauge(text, "sensor_followers", "Clients that follow the readings.", monitor.followers().subscribers());
+  const std::optional<Reading> newest = monitor.newest();
+  const coir::http::LabelledFigure value{"station", newest ? newest->value : 0};
+  if (newest) write_gauges(text, "sensor_celsius", "The newest reading.", "sensor", {&value, 1});
+}
 
 // routes_of is the table of the station's answers. The monitor must outlive it:
 //
@@ -17,6 +41,8 @@ void show_metrics(Monitor& monitor, coir::http::Exchange& exchange);
 inline auto routes_of(Monitor& monitor) {
   using namespace coir::http;
   return routes(get<"/">(show_page), get<"/reading">([&](Exchange& exchange) { show_reading(monitor, exchange); }),
-                get<"/readings">(monitor.followers()),
-                get<"/metrics">([&](Exchange& exchange) { show_metrics(monitor, exchange); }));
+                get<"/readings">(monitor.followers()), get<"/metrics">([&](Exchange& exchange) {
+                  write_metrics(exchange, *monitor.server, nullptr,
+                                [&](MetricsText& text) { write_sensor_metrics(monitor, text); });
+                }));
 }

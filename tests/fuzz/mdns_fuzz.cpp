@@ -14,7 +14,7 @@ using namespace coir::mdns;
 
 namespace {
 
-void check_sent(void*, std::span<const unsigned char> message, std::uint32_t by, bool, const Address*) noexcept {
+void check_sent(std::span<const unsigned char> message, std::uint32_t by, bool, const Address*) noexcept {
   require(by == 1);
   require(message.size() >= names::MessageHeader::kBytes && message.size() <= 4096);
   names::MessageReader reader(message);
@@ -29,7 +29,7 @@ void check_sent(void*, std::span<const unsigned char> message, std::uint32_t by,
   require(record.data_at + record.data_size == message.size() || header.answers + header.authorities == 0);
 }
 
-void check_named(void*, std::string_view label) noexcept {
+void check_named(std::string_view label) noexcept {
   require(bad_name(label) == nullptr);
 }
 
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   static constexpr std::string_view kLines[] = {"path=/"};
   static constexpr Service kOffered[] = {{.type = "_http._tcp", .port = 80, .text = kLines}};
   static constexpr unsigned char kHere[] = {10, 0, 0, 1};
-  Responder responder({nullptr, &check_sent, &check_named}, 7);
+  Responder responder({check_sent, check_named}, 7);
   require(responder.publish({.name = "board", .services = kOffered}) == nullptr);
   Interfaces interfaces;
   interfaces.count = 1;

@@ -71,7 +71,7 @@ int main(int count, char** arguments) {
                           .longest_pause = 200ms,
                           .queue_bytes = 64 * 1024,
                           .queue_file = count > 5 ? arguments[5] : nullptr,
-                          .on_connection = [](void*, const Connection& connection) noexcept {
+                          .on_connection = [](const Connection& connection) {
                             puts(connection.connected ? "connected" : "not connected");
                           }};
     if (!publishes) options.subscriptions = kFilters;

@@ -153,7 +153,7 @@ none "the pictures are as scripts/pictures draws them"
 # of MCP's conformance suite are quoted).
 words='What|Who|Whoever|Whatever|Of|Nobody|That which'
 {
-  grep -rnE "(^|[.:;!?] +|// +|^# *|^ *\\* |\\| |\"\"\")($words) [a-z]" \
+  grep -rnE "(^|[.:;!?] +|// +|^# *|^ *[*-] +|^ +|\\| |\"\"\")($words) [a-z]" \
     port core net apps scripts qemu tests toolchains README.md CHANGELOG.md CMakeLists.txt
   grep -rniE "promise[( ]\"($words) [a-z]" tests apps scripts
 } | grep -vE '^(qemu/kernel|tests/peers/mcp_peer_asks.h)' >"$found" || true

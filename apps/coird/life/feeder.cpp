@@ -112,7 +112,7 @@ void Feeder::start() noexcept {
   if (poke_ >= 0) pulse_ = coir::spawn({.name = "pulse", .stack = 8_KiB}, [this] { pulse(); });
   // Without a pulse the workers and the server are watched all the same.
   if (pulse_.started()) reactor_.emplace("reactor", promise());
-  if (const auto started = coir::LifeWatch::start(patience(), look, this); !started) {
+  if (const auto started = coir::LifeWatch::start(patience(), [this](bool alive) { return look(alive); }); !started) {
     warn({"no watchdog is fed: ", started.error()});
     device_.close_clean();
   }
@@ -130,28 +130,27 @@ void Feeder::pulse() noexcept {
   }
 }
 
-Feeder::Turn Feeder::look(void* opaque, bool alive) noexcept {
-  Feeder& self = *static_cast<Feeder*>(opaque);
-  if (self.path_ != nullptr && !self.device_.is_open()) self.open_device();
-  if (alive != self.alive_) {
-    self.alive_ = alive;
+Feeder::Turn Feeder::look(bool alive) noexcept {
+  if (path_ != nullptr && !device_.is_open()) open_device();
+  if (alive != alive_) {
+    alive_ = alive;
     if (alive) {
       say({"alive again: the watchdog is fed"});
       coir::EndRecord::note(coir::End::none);
     } else {
-      warn({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(self.shortest()), " s"});
+      warn({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(shortest()), " s"});
       // The end, unless another one takes its place.
       coir::EndRecord::note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
     }
   }
-  if (alive) self.feed_due();
-  self.keep_promises();
-  if (self.poke_ >= 0) {
+  if (alive) feed_due();
+  keep_promises();
+  if (poke_ >= 0) {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = write(self.poke_, &one, sizeof one);
+    [[maybe_unused]] const ssize_t n = write(poke_, &one, sizeof one);
   }
-  const bool absent = self.path_ != nullptr && !self.device_.is_open();
-  return {.pause = std::min(self.shortest() / 4, absent ? kLookForDevice : kNoPeriod), .patience = self.patience()};
+  const bool absent = path_ != nullptr && !device_.is_open();
+  return {.pause = std::min(shortest() / 4, absent ? kLookForDevice : kNoPeriod), .patience = patience()};
 }
 
 // feed_due feeds what has not been fed for half of its timeout.

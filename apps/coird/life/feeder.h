@@ -53,7 +53,7 @@ class Feeder {
  private:
   using Turn = coir::LifeWatch::Turn;
 
-  static Turn look(void* self, bool alive) noexcept;
+  Turn look(bool alive) noexcept;
   bool feeds() const noexcept { return path_ != nullptr || notify_.count() != 0; }
   void open_device() noexcept;
   void say_opened() const noexcept;

@@ -29,13 +29,13 @@ void fetch_url(Call& call, const FetchWish& wish) {
   const Workspace memory(wish.most);
   if (memory.bytes().empty()) return call.fail("there is no memory for that at the moment");
   auto response = call.context<Toolbox>().fetcher->client().get(wish.url, {.deadline = call.deadline()});
-  if (!response) return call.fail(coir::http::describe_client(response.error()));
+  if (!response) return call.fail(coir::describe(response.error()));
   Fetched fetched{.status = response->status(), .url = response->url(), .media_type = response->header("Content-Type")};
   std::size_t size = 0;
   while (size < wish.most && !fetched.whole) {
     const auto got = response->read(memory.bytes().subspan(size));
     fetched.whole = !got && got.error() == coir::ErrorCode::end_of_stream;
-    if (!got && !fetched.whole) return call.fail(coir::http::describe_client(got.error()));
+    if (!got && !fetched.whole) return call.fail(coir::describe(got.error()));
     if (!got) break;
     size += *got;
     call.progress(static_cast<std::int64_t>(size), static_cast<std::int64_t>(std::min<std::uint64_t>(

@@ -28,7 +28,7 @@ namespace coir {
 enum class WhenSlow : std::uint8_t {
   drop_oldest,  // the oldest message that lies in the buffer makes room: the subscriber sees what is new
   count,        // the message is left out: the subscriber sees what came first, and how much it missed
-  disconnect,   // the subscription ends: the subscriber drains its buffer and is told that it is closed
+  disconnect,   // the subscription ends: the subscriber drains its buffer and then gets `closed`
 };
 
 struct SubscriptionOptions {
@@ -115,7 +115,7 @@ class Broadcast {
         detail::kElement<T>.destroy);
   }
 
-  // close ends the broadcast: subscribers drain their buffers and are told that it is closed.
+  // close ends the broadcast: subscribers drain their buffers and then get `closed`.
   void close() noexcept { core_.close(); }
 
   // subscribers is how many there are at this moment.

@@ -67,8 +67,20 @@ struct Error {
   friend constexpr bool operator==(Error a, ErrorCode b) noexcept { return a.code == b; }
 };
 
-// describe returns a static, lower-case phrase for logs ("timed out"); the errno's text when the code is `system`.
+// describe returns a static phrase for logs ("timed out"); the errno's text when the code is `system`. If `sys` holds more,
+// the phrase tells it: which alert the peer has sent, why its certificate is not accepted, which phase of a request has
+// timed out. Any context.
 const char* describe(Error error) noexcept;
+
+namespace detail {
+
+// A Phrase returns what describe says of an error, or null if it knows no more than the code.
+using Phrase = const char* (*)(Error error) noexcept;
+
+// add_phrase has describe ask `of` as well; once is enough. A part of net adds its own before its first error. At most 3.
+void add_phrase(Phrase of) noexcept;
+
+}  // namespace detail
 
 }  // namespace coir
 

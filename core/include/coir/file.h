@@ -75,7 +75,7 @@ class FileBytes {
 // call under way, and check the deadline and cancellation between two pieces of 64 KiB. Not for pipes, sockets or
 // terminals: coir/descriptor_stream.h is for those. One call at a time on an object, but for read_at.
 //
-// Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); not_found; the kernel's, `system`
+// Errors of all calls: timed_out, cancelled; no_memory, limit (no thread is free); not_found; the kernel's, `system`
 // with its errno.
 class File {
  public:
@@ -181,7 +181,7 @@ class FileReplacement {
                                                                       Deadline deadline = Deadline::never()) noexcept;
 
   // write adds all of `bytes` to the end of the new content. Errors: closed (committed or aborted); timed_out,
-  // cancelled, no_memory, limit (no thread to be had), system.
+  // cancelled, no_memory, limit (no thread is free), system.
   [[nodiscard]] std::expected<void, Error> write(std::span<const char> bytes,
                                                  Deadline deadline = Deadline::never()) noexcept;
 
@@ -190,7 +190,7 @@ class FileReplacement {
   [[nodiscard]] std::expected<void, Error> date_from(const timespec& changed) noexcept;
 
   // commit syncs the new content, has it take the name and syncs the folder. Once; afterwards nothing is open.
-  // Errors: closed (committed or aborted); timed_out, cancelled, no_memory, limit (no thread to be had), system.
+  // Errors: closed (committed or aborted); timed_out, cancelled, no_memory, limit (no thread is free), system.
   [[nodiscard]] std::expected<void, Error> commit(Deadline deadline = Deadline::never()) noexcept;
 
   // abort removes what was written. Idempotent; nothing after a commit.

@@ -2,16 +2,17 @@
 
 // A thread beside the workers tells whether the program is alive, as one that feeds a watchdog must know.
 //
-//   const auto feed = [](void*, bool alive) noexcept -> LifeWatch::Turn {
+//   const auto feed = [](bool alive) -> LifeWatch::Turn {
 //     if (alive) show("the watchdog is fed");
 //     return {.pause = 5s, .patience = 10s};
 //   };
-//   if (auto watched = LifeWatch::start(10s, feed, nullptr); !watched) return complain(watched.error());
+//   if (auto watched = LifeWatch::start(10s, feed); !watched) return complain(watched.error());
 
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
 
+#include <coir/callable.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 
@@ -36,11 +37,10 @@ class LifeWatch {
     std::chrono::nanoseconds pause, patience;
   };
   // Look is called after each look, on the watch's thread, which has 64 KB of stack and blocks all signals. It may block.
-  using Look = Turn (*)(void* context, bool alive) noexcept;
+  using Look = Callable<Turn(bool alive)>;
 
   // start looks at once, and then as often as `look` says. Error: system (no thread can be started).
-  [[nodiscard]] static std::expected<void, Error> start(std::chrono::nanoseconds patience, Look look,
-                                                        void* context) noexcept;
+  [[nodiscard]] static std::expected<void, Error> start(std::chrono::nanoseconds patience, Look look) noexcept;
 
   // stop returns when no look is in progress any more. Nothing happens if none was started. From the thread that
   // started it, or a fiber.

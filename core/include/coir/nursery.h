@@ -31,7 +31,7 @@ struct NurseryOptions {
 
 // Nursery is a scope that owns fibers: it is left only when all of them have ended.
 //
-// Every fiber runs in one. Where none is named, spawn uses the caller's: the innermost that the caller has open, else
+// Every fiber runs in one. If none is named, spawn uses the caller's: the innermost that the caller has open, else
 // the one that the caller is a child of, at any depth of calls and of spawns. The outermost is the root, which is there
 // before main's body runs and is left when the run ends; its first failure cancels every fiber and is what run returns.
 //

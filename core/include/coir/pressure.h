@@ -82,7 +82,7 @@ class Pressure {
   static void took(PressureStep& step) noexcept;
 
   // eased tells whether the total has sunk below the low-water mark, a sixteenth below the ceiling. If so the pressure
-  // is over, and the next step is told again.
+  // is over, and the next step writes its line again.
   static bool eased() noexcept;
 };
 

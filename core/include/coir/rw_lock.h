@@ -22,7 +22,7 @@ namespace coir {
 //   auto reading = lock.read(deadline);     // std::expected<RwLock::Shared, Error>
 //   auto writing = lock.write(deadline);    // std::expected<RwLock::Exclusive, Error>
 //
-// The end of a guard happens-before the return of every read and write that it makes way for. A fiber that reads and
+// The end of a guard happens-before the return of every read and write that waited for it. A fiber that reads and
 // asks to read again while a writer waits has locked itself out.
 class RwLock {
  public:

@@ -1,5 +1,5 @@
 #include <coir/error.h>
-
+#include <coir/port/atomic.h>
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +34,31 @@ Error Error::from_errno(int number) noexcept {
   }
 }
 
+namespace {
+
+// A place is written once, with a function: nothing else is read behind it, so that relaxed loads suffice.
+constinit SharedAtomic<detail::Phrase> g_phrases[3];
+
+const char* phrase_of(Error error) noexcept {
+  for (const auto& place : g_phrases) {
+    const detail::Phrase of = place.load(std::memory_order_relaxed);
+    if (of == nullptr) break;
+    if (const char* const phrase = of(error)) return phrase;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void detail::add_phrase(Phrase of) noexcept {
+  for (auto& place : g_phrases) {
+    Phrase there = nullptr;
+    if (place.compare_exchange_strong(there, of) || there == of) return;
+  }
+}
+
 const char* describe(Error error) noexcept {
+  if (const char* const phrase = phrase_of(error)) return phrase;
   switch (error.code) {
     case ErrorCode::cancelled:
       return "cancelled";

@@ -10,8 +10,7 @@ namespace coir {
 namespace {
 
 struct Life {
-  LifeWatch::Look look = nullptr;
-  void* context = nullptr;
+  LifeWatch::Look look;
   std::int64_t patience_ns = 0;
   KeptWorkers kept;
   WatchThread thread;
@@ -27,16 +26,15 @@ std::int64_t look_at_life(void*) noexcept {
   // A fiber that keeps its worker is named before the groups that are late for that.
   const bool switching = workers_switch();
   const bool alive = heartbeats_in_time() && switching;
-  const LifeWatch::Turn next = g_life.look(g_life.context, alive);
+  const LifeWatch::Turn next = g_life.look(alive);
   g_life.patience_ns = next.patience.count();
   return next.pause.count();
 }
 
 }  // namespace
 
-std::expected<void, Error> LifeWatch::start(std::chrono::nanoseconds patience, Look look, void* context) noexcept {
+std::expected<void, Error> LifeWatch::start(std::chrono::nanoseconds patience, Look look) noexcept {
   g_life.look = look;
-  g_life.context = context;
   g_life.patience_ns = patience.count();
   g_life.kept.forget();
   if (const int error = g_life.thread.start(look_at_life, nullptr); error != 0)

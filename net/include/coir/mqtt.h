@@ -17,6 +17,7 @@
 #endif
 
 #include <coir/atomic.h>
+#include <coir/callable.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/ledger.h>
@@ -101,16 +102,13 @@ struct Will {
 // WhenFull is what becomes of a publish for which the queue has no room.
 enum class WhenFull : std::uint8_t { refuse, drop_oldest };
 
-// Connection is what on_connection is told.
+// Connection is what on_connection gets.
 struct Connection {
   bool connected = false;
   bool session_present = false;  // the broker has kept the session
-  Error error;                   // why there is none
+  Error error;                   // why there is none; describe tells the broker's refusal
   std::uint8_t refusal = 0;      // the broker's code of CONNACK, 0: it has not refused
 };
-
-// describe_refusal returns a phrase for logs.
-const char* describe_refusal(std::uint8_t code) noexcept;
 
 // All that is pointed to outlives the client.
 struct ClientOptions {
@@ -137,11 +135,10 @@ struct ClientOptions {
   WhenFull when_full = WhenFull::refuse;
   const char* queue_file = nullptr;  // keeps what is queued of QoS 1 over a restart; only its owner may read it
   bool sync_queue_file = false;      // over a loss of power too: a publish then waits for the flash
-  // Called by run when a connection has begun or ended, or an attempt has failed. It must not wait.
-  void (*on_connection)(void* context, const Connection& connection) noexcept = nullptr;
-  // Called by run each time that the broker refuses a subscription, which is then tried again. It must not wait.
-  void (*on_refused)(void* context, std::string_view filter) noexcept = nullptr;
-  void* context = nullptr;
+  // run calls it when a connection has begun or ended, or an attempt has failed. It must not wait. May be empty.
+  Callable<void(const Connection& connection)> on_connection;
+  // run calls it each time that the broker refuses a subscription, which is then tried again. It must not wait. May be empty.
+  Callable<void(std::string_view filter)> on_refused;
 };
 
 struct ClientCounters {

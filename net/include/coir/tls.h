@@ -3,9 +3,9 @@
 // TLS, as a server and as a client.
 //
 //   auto context = TlsContext::client({.authorities = text});                   // PEM
-//   if (!context) return complain(describe_tls(context.error()));
+//   if (!context) return complain(describe(context.error()));
 //   auto stream = connect_tls("board.example", 443, *context, Deadline::after(5s));
-//   if (!stream) return complain(describe_tls(stream.error()));
+//   if (!stream) return complain(describe(stream.error()));
 //   if (auto sent = stream->write("hello\n"); !sent) return complain(sent.error());
 
 #include <coir/config.h>
@@ -77,8 +77,8 @@ class TlsContext {
     // The first is shown to clients that ask for none of the names of the others, or name none. With an ECDSA and an RSA
     // certificate for one name, each client gets the one it supports.
     std::span<const TlsCertificate> certificates;
-    // Where present, a client has to show a certificate that one of these signed. An empty text is refused, as any text
-    // without a certificate.
+    // If present, a client has to show a certificate that one of these has signed. A text without a certificate, such as an
+    // empty one, is refused.
     std::optional<std::string_view> client_authorities;
     // For ALPN, the best first: static strings. A client that offers others only is refused; one that offers none is
     // not.
@@ -94,8 +94,8 @@ class TlsContext {
     // Accepts any server under any name: no protection against an active attacker.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
-    // Where there are some, the key of the server's own certificate has to be one of these as well, else `untrusted`:
-    // whoever signs for the name cannot stand in for the server.
+    // If there are any, the key of the server's own certificate has to be one of these as well, else `untrusted`: an
+    // authority that signs for the name cannot take the server's place.
     std::span<const TlsKeyPin> pins;
     std::span<const char* const> protocols;
     // Sessions may be resumed, by TlsStream::ticket. A session of TLS 1.3 then keeps 4 KB of its handshake, for the
@@ -104,7 +104,7 @@ class TlsContext {
   };
 
   // server and client copy their inputs. Expired certificates, keys of other certificates and unreadable inputs are
-  // refused. Costs some milliseconds. Fiber or thread. Errors: invalid (describe_tls says what is wrong, tls_fault with
+  // refused. Costs some milliseconds. Fiber or thread. Errors: invalid (describe says what is wrong, tls_fault with
   // which input), limit (too many certificates, protocols or pins), no_memory.
   [[nodiscard]] static std::expected<TlsContext, Error> server(const Server& options) noexcept;
   [[nodiscard]] static std::expected<TlsContext, Error> client(const Client& options) noexcept;
@@ -243,10 +243,6 @@ class TlsStream : public Stream {
 // Errors: those of TcpStream::connect and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
-
-// describe_tls (describe.cpp) returns a phrase for logs, as describe: which alert the peer sent, why its certificate is
-// not accepted, or what is wrong with an input of a context: "the key is not the certificate's".
-const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is
 // set they are judged by the latest time that is certain to have passed: that of the build, or one given to

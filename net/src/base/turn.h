@@ -3,12 +3,13 @@
 #include <coir/config.h>
 #include <coir/deadline.h>
 
+#include <expected>
+#include <optional>
+
 #if !COIR_NO_ASYNC
 #include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/mutex.h>
-
-#include <expected>
 #endif
 
 namespace coir {
@@ -38,25 +39,16 @@ class Slice {
   Deadline end_ = Deadline::after(kSpan);
 };
 
-// A Turn holds a TurnLock as long as it lives: a Mutex, by which fibers do something one after the other. Without
-// fibers one thread serves everything, and there is nothing to hold. A Turn is false where it was cancelled before it
-// came.
+// A TurnLock is a Mutex, by which fibers do something one after the other. Without fibers one thread serves everything,
+// and the lock is always free.
 #if COIR_NO_ASYNC
-struct TurnLock {};
-struct Turn {
-  explicit Turn(TurnLock&) noexcept {}
-  explicit operator bool() const noexcept { return true; }
+struct TurnLock {
+  struct Guard {};
+  static std::expected<Guard, Error> lock(Deadline = Deadline::never()) noexcept { return Guard{}; }
+  static std::optional<Guard> try_lock() noexcept { return Guard{}; }
 };
 #else
 using TurnLock = Mutex;
-class Turn {
- public:
-  explicit Turn(TurnLock& lock) noexcept : held_(lock.lock()) {}
-  explicit operator bool() const noexcept { return held_.has_value(); }
-
- private:
-  std::expected<Mutex::Guard, Error> held_;
-};
 #endif
 
 }  // namespace coir

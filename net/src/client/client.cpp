@@ -136,6 +136,7 @@ std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept
 }
 
 std::expected<Client, Error> Client::create(const ClientOptions& options) noexcept {
+  coir::detail::add_phrase(phrase_of_fault);
   auto* const core = construct_charged<detail::ClientCore>(account::http, options);
   if (core == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return Client(core);

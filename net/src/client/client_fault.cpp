@@ -74,17 +74,12 @@ std::optional<Phase> timed_out_phase(Error error) noexcept {
   return static_cast<Phase>(number);
 }
 
-const char* describe_client(Error error) noexcept {
+const char* phrase_of_fault(Error error) noexcept {
   if (const auto phase = timed_out_phase(error)) return kPhaseNames[static_cast<std::size_t>(*phase)];
   const int number = error.sys - kFirst;
   if (number >= 0 && number < static_cast<int>(std::size(kPhrases))) return kPhrases[number];
   if (error.sys >= kStatuses && error.sys < kStatuses + 600) return describe_status(error.sys - kStatuses);
-#if COIR_TLS
-  if (error == ErrorCode::untrusted && !time_valid()) return "the certificate does not hold, and the clock is not set";
-  return describe_tls(error);
-#else
-  return describe(error);
-#endif
+  return nullptr;
 }
 
 }  // namespace coir::http

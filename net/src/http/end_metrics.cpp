@@ -1,4 +1,4 @@
-// write_end_metrics, write_gauge and write_gauges, of coir/http/metrics.h.
+// write_end_metrics, write_gauge, write_counter and write_gauges, of coir/http/metrics.h.
 #include <coir/format.h>
 #include <coir/http/metrics.h>
 
@@ -18,6 +18,10 @@ void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept {
 
 void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
   text.one(MetricsText::Kind::gauge, name, help, value);
+}
+
+void write_counter(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
+  text.one(MetricsText::Kind::counter, name, help, value);
 }
 
 void write_gauges(MetricsText& text, std::string_view name, std::string_view help, std::string_view label,

@@ -117,7 +117,7 @@ int serve(const ServeOptions& given, const ServerOptions& server, std::string_vi
   std::optional<TlsContextSlot> tls;
   if (!options.tls_listen.empty()) {
     auto context = load_certificate_file(options.certificate);
-    if (!context) return say(options, "certificate ", options.certificate, ": ", describe_tls(context.error())), 2;
+    if (!context) return say(options, "certificate ", options.certificate, ": ", context.error()), 2;
     slot = &tls.emplace(std::move(*context));
   }
 #else

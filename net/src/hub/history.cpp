@@ -105,11 +105,6 @@ History::Pieces History::read(HistoryCursor cursor) const noexcept {
   return between(start(cursor.sequence) + cursor.offset, head_);
 }
 
-History::Pieces History::read_event(HistoryCursor cursor) const noexcept {
-  if (cursor.sequence == next_) return {};
-  return between(start(cursor.sequence) + cursor.offset, start(cursor.sequence + 1));
-}
-
 HistoryCursor History::advance(HistoryCursor cursor, std::size_t bytes) const noexcept {
   const std::uint64_t place = start(cursor.sequence) + cursor.offset + bytes;
   while (cursor.sequence != next_ && start(cursor.sequence + 1) <= place) ++cursor.sequence;

@@ -72,11 +72,10 @@ class History {
     return has_fallen_off(cursor) ? first_ - cursor.sequence : 0;
   }
 
-  // read is all that lies ahead of the cursor, in one or two pieces, the second of which may be empty; read_event, what
-  // lies ahead of it of the event that it reads. Valid until the next append. The cursor has not fallen off.
+  // read is all that lies ahead of the cursor, in one or two pieces, the second of which may be empty. Valid until the
+  // next append. The cursor has not fallen off.
   using Pieces = std::array<std::string_view, 2>;
   Pieces read(HistoryCursor cursor) const noexcept;
-  Pieces read_event(HistoryCursor cursor) const noexcept;
 
   // advance is the cursor `bytes` further, at most as many as `read` has. It is never at an event's end, but before the
   // next. Cost: a step for each event passed.

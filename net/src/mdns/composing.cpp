@@ -28,7 +28,7 @@ void put_none(RecordWriter& out, const names::Name& name, std::initializer_list<
 void Responder::send(std::span<const unsigned char> message, const Link& link, bool ipv6, const Address* to) noexcept {
   if (!link.at.has(ipv6 ? 16 : 4)) return;
   if (to == nullptr) remember(message);
-  sender_.send(sender_.context, message, link.at.index, ipv6, to);
+  sender_.send(message, link.at.index, ipv6, to);
 }
 
 Wanted Responder::all(const Link& link) const noexcept {

@@ -40,9 +40,7 @@ std::int64_t milliseconds_now() noexcept {
 class Speaker {
  public:
   explicit Speaker(const Options& options) noexcept
-      : responder_({this, &send, options.named == nullptr ? nullptr : &named}, seed()),
-        named_(options.named),
-        context_(options.context) {}
+      : responder_({[this](auto... of_message) { send(of_message...); }, options.named}, seed()) {}
   ~Speaker() {
     if (watch_ >= 0) close_fd(watch_);
   }
@@ -57,18 +55,11 @@ class Speaker {
     fill_with_randomness(bytes);
     return std::bit_cast<std::uint32_t>(bytes);
   }
-  static void send(void* self, std::span<const unsigned char> message, std::uint32_t interface, bool ipv6,
-                   const Address* to) noexcept;
-  static void named(void* self, std::string_view label) noexcept {
-    auto& speaker = *static_cast<Speaker*>(self);
-    speaker.named_(speaker.context_, label);
-  }
+  void send(std::span<const unsigned char> message, std::uint32_t interface, bool ipv6, const Address* to) noexcept;
   void scan(std::span<char> room) noexcept;
   bool drain(DatagramSocket& socket, Buffer& buffer) noexcept;
 
   Responder responder_;
-  void (*named_)(void*, std::string_view) noexcept;
-  void* context_;
   DatagramSocket sockets_[2];  // IPv4, IPv6
   Address groups_[2];
   const Datagram* asked_ = nullptr;  // what is being answered
@@ -100,20 +91,19 @@ std::expected<void, Error> Speaker::open(const Options& options) noexcept {
   return {};
 }
 
-void Speaker::send(void* self, std::span<const unsigned char> message, std::uint32_t interface, bool ipv6,
+void Speaker::send(std::span<const unsigned char> message, std::uint32_t interface, bool ipv6,
                    const Address* to) noexcept {
-  auto& speaker = *static_cast<Speaker*>(self);
-  DatagramSocket& socket = speaker.sockets_[ipv6];
+  DatagramSocket& socket = sockets_[ipv6];
   if (!socket.is_open()) return;
   const std::string_view bytes(reinterpret_cast<const char*>(message.data()), message.size());
   const Deadline deadline = Deadline::after(kSendWait);
   // A message that is lost, as on a link that went down, is requested again.
-  if (to != nullptr && speaker.asked_ != nullptr) {
-    static_cast<void>(socket.answer(bytes, *speaker.asked_, deadline));
+  if (to != nullptr && asked_ != nullptr) {
+    static_cast<void>(socket.answer(bytes, *asked_, deadline));
   } else {
     LocalEnd from;
     from.interface = interface;
-    static_cast<void>(socket.send_to(bytes, speaker.groups_[ipv6], from, deadline));
+    static_cast<void>(socket.send_to(bytes, groups_[ipv6], from, deadline));
   }
 }
 

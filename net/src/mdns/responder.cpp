@@ -78,7 +78,7 @@ void Responder::announce_name() noexcept {
   if (told_ == published_.number()) return;
   told_ = published_.number();
   char room[64];
-  if (sender_.named != nullptr) sender_.named(sender_.context, published_.label(room));
+  if (sender_.named) sender_.named(published_.label(room));
 }
 
 // flush sends what is pending, but nothing that went to the group within the last second.

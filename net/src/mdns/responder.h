@@ -17,11 +17,9 @@ inline constexpr std::uint16_t kPort = 5353;
 
 // Sender is what a responder speaks through.
 struct Sender {
-  void* context;
-  // send sends a message by an interface: to the group of the family, or to `to` where that is not null.
-  void (*send)(void* context, std::span<const unsigned char> message, std::uint32_t interface, bool ipv6,
-               const Address* to) noexcept;
-  void (*named)(void* context, std::string_view label) noexcept;
+  // send sends a message by an interface: to the group of the family, or to `to` if that is not null.
+  Callable<void(std::span<const unsigned char> message, std::uint32_t interface, bool ipv6, const Address* to)> send;
+  Callable<void(std::string_view label)> named;
 };
 
 // Arrival is a message that was received.

@@ -47,6 +47,7 @@ std::expected<void, Error> check(const ClientOptions& options) noexcept {
 }  // namespace
 
 std::expected<MqttClient, Error> MqttClient::create(const ClientOptions& options) noexcept {
+  detail::add_phrase(phrase_of_refusal);
   if (auto sound = check(options); !sound) return std::unexpected(sound.error());
   auto* const memory = construct_charged<ClientState>(account::mqtt, options);
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
@@ -181,13 +182,6 @@ std::size_t MqttClient::memory_bytes(const ClientOptions& options) noexcept {
     return size;
   };
   return sizeof(ClientState) + buffer(options.queue_bytes) + 2 * buffer(options.max_packet);
-}
-
-const char* describe_refusal(std::uint8_t code) noexcept {
-  static constexpr const char* kReasons[] = {
-      "not refused",         "it does not speak MQTT 3.1.1", "it rejects the client's id",
-      "it is not available", "user or password are wrong",   "not authorized"};
-  return code < std::size(kReasons) ? kReasons[code] : "for a reason unknown";
 }
 
 }  // namespace coir::mqtt

@@ -14,6 +14,9 @@
 
 namespace coir::mqtt {
 
+// phrase_of_refusal (connecting.cpp) is what describe says of a broker's refusal.
+const char* phrase_of_refusal(Error error) noexcept;
+
 // ClientState is what a MqttClient is a handle of. client.cpp has the calls of the program, connecting.cpp how a connection
 // is made, reading.cpp and sending.cpp the two fibers that a connection has: run's own, which reads, and the sender.
 //

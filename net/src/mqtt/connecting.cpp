@@ -13,11 +13,22 @@ namespace coir::mqtt {
 
 namespace {
 
+constexpr int kFirstRefusal = 0x49000000;  // an error carries a broker's refusal in `sys`, above every errno
+
 Error refused(std::uint8_t code) noexcept {
-  return code == 3 ? ErrorCode::temporary : ErrorCode::invalid;
+  return {code == 3 ? ErrorCode::temporary : ErrorCode::invalid, kFirstRefusal + code};
 }
 
 }  // namespace
+
+const char* phrase_of_refusal(Error error) noexcept {
+  static constexpr const char* kReasons[] = {
+      "refused for a reason unknown", "the broker does not speak MQTT 3.1.1", "the broker rejects the client's id",
+      "the broker is not available",  "user or password are wrong",           "not authorized"};
+  const int code = error.sys - kFirstRefusal;
+  if (code < 0 || code > UINT8_MAX) return nullptr;
+  return kReasons[code < static_cast<int>(std::size(kReasons)) ? code : 0];
+}
 
 std::expected<void, Error> ClientState::run() noexcept {
   for (;;) {
@@ -53,11 +64,11 @@ void ClientState::end() noexcept {
 }
 
 void ClientState::tell(bool connected, Error error) noexcept {
-  if (options.on_connection == nullptr) return;
-  options.on_connection(options.context, {.connected = connected,
-                                          .session_present = connected && session_present,
-                                          .error = error,
-                                          .refusal = std::exchange(refusal, 0)});
+  if (!options.on_connection) return;
+  options.on_connection({.connected = connected,
+                         .session_present = connected && session_present,
+                         .error = error,
+                         .refusal = std::exchange(refusal, 0)});
 }
 
 // pause waits before the next attempt. Errors: closed (close was called), cancelled, timed_out (a scope around it).

@@ -104,8 +104,8 @@ std::expected<void, Error> ClientState::take_grants(const Packet& packet) noexce
   held->unlock();
   for (; refused != 0; refused &= refused - 1) {
     counters.refused_filters.fetch_add(1, std::memory_order_relaxed);
-    if (options.on_refused == nullptr) continue;
-    options.on_refused(options.context, options.subscriptions[static_cast<unsigned>(std::countr_zero(refused))].filter);
+    if (!options.on_refused) continue;
+    options.on_refused(options.subscriptions[static_cast<unsigned>(std::countr_zero(refused))].filter);
   }
   return {};
 }

@@ -4,7 +4,7 @@
 
 namespace coir::http {
 
-// ClientFault is what an error of the client's side of HTTP carries in `sys`, above every errno, for describe_client.
+// ClientFault is what an error of the client's side of HTTP carries in `sys`, above every errno, for describe.
 enum class ClientFault : int {
   bad_head,           // what came is no head of a response
   bad_chunk,          // nor is it a chunk

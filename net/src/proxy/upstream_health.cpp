@@ -58,11 +58,7 @@ std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noe
     case UpstreamReason::Kind::error:
       break;
   }
-#if COIR_TLS
-  return describe_tls(reason.error);
-#else
   return describe(reason.error);
-#endif
 }
 
 }  // namespace

@@ -95,19 +95,12 @@ std::expected<void, Error> TcpStream::write(std::string_view from, Deadline dead
 }
 
 std::expected<void, Error> TcpStream::writev(std::span<iovec> parts, Deadline deadline) noexcept {
-  for (;;) {
-    while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
-    if (parts.empty()) return {};
-    auto sent = write_some(parts.first(parts.size() < IOV_MAX ? parts.size() : IOV_MAX), deadline);
+  for (take_sent(parts, 0); !parts.empty();) {
+    const auto sent = write_some(parts.first(parts.size() < IOV_MAX ? parts.size() : IOV_MAX), deadline);
     if (!sent) return std::unexpected(sent.error());
-    for (iovec& part : parts) {
-      const std::size_t used = *sent < part.iov_len ? *sent : part.iov_len;
-      part.iov_base = static_cast<char*>(part.iov_base) + used;
-      part.iov_len -= used;
-      *sent -= used;
-      if (*sent == 0) break;
-    }
+    take_sent(parts, *sent);
   }
+  return {};
 }
 
 std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t offset, std::size_t count,

@@ -1,8 +1,7 @@
 #include "stream/event_encoder.h"
 
+#include <coir/format.h>
 #include <coir/http/wire/response.h>
-
-#include <cstring>
 
 #include "http/message/characters.h"
 
@@ -30,28 +29,6 @@ std::string_view take_line(std::string_view& text, bool& more) noexcept {
   text.remove_prefix(size);
   return line;
 }
-
-// Out is memory that is filled from the front, as long as everything fits.
-class Out {
- public:
-  explicit Out(std::span<char> memory) noexcept : memory_(memory) {}
-
-  void put(std::string_view piece) noexcept {
-    fits_ = fits_ && piece.size() <= memory_.size() - used_;
-    if (!fits_ || piece.empty()) return;
-    std::memcpy(memory_.data() + used_, piece.data(), piece.size());
-    used_ += piece.size();
-  }
-  std::expected<std::string_view, Error> written() const noexcept {
-    if (!fits_) return std::unexpected(ErrorCode::limit);
-    return std::string_view(memory_.data(), used_);
-  }
-
- private:
-  std::span<char> memory_;
-  std::size_t used_ = 0;
-  bool fits_ = true;
-};
 
 }  // namespace
 
@@ -132,23 +109,11 @@ std::size_t encoded_bytes(const ServerEvent& event) noexcept {
 
 std::expected<std::string_view, Error> encode_event(const ServerEvent& event, std::span<char> out) noexcept {
   if (!is_event(event)) return std::unexpected(ErrorCode::invalid);
-  Out written(out);
+  Formatter written(out);
   EventEncoder encoder(event);
-  for (std::string_view piece = encoder.next(); !piece.empty(); piece = encoder.next()) written.put(piece);
-  return written.written();
-}
-
-std::expected<std::string_view, Error> encode_comment(std::string_view text, std::span<char> out) noexcept {
-  Out written(out);
-  bool more = true;
-  while (more) {
-    const std::string_view line = take_line(text, more);
-    written.put(line.empty() ? ":" : ": ");
-    written.put(line);
-    written.put("\n");
-  }
-  written.put("\n");
-  return written.written();
+  for (std::string_view piece = encoder.next(); !piece.empty(); piece = encoder.next()) written.add(piece);
+  if (!written.fits()) return std::unexpected(ErrorCode::limit);
+  return written.text();
 }
 
 }  // namespace coir::http

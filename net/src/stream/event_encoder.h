@@ -51,7 +51,4 @@ std::size_t encoded_bytes(const ServerEvent& event) noexcept;
 // is too small).
 std::expected<std::string_view, Error> encode_event(const ServerEvent& event, std::span<char> out) noexcept;
 
-// encode_comment writes `text` as a comment, which receivers drop, into `out`. Errors: limit.
-std::expected<std::string_view, Error> encode_comment(std::string_view text, std::span<char> out) noexcept;
-
 }  // namespace coir::http

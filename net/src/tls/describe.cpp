@@ -3,11 +3,12 @@
 #include <mbedtls/x509.h>
 
 #include "tls/flaw.h"
+#include "tls/library.h"
 
-namespace coir {
+namespace coir::tls {
 namespace {
 
-const char* describe_alert(int number) noexcept {
+const char* phrase_of_alert(int number) noexcept {
   switch (number) {
     case MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE:
       return "refused by the peer: unexpected message";
@@ -48,15 +49,17 @@ const char* describe_alert(int number) noexcept {
     case MBEDTLS_SSL_ALERT_MSG_NO_APPLICATION_PROTOCOL:
       return "refused by the peer: no common application protocol";
     default:
-      return describe(Error{ErrorCode::alert});
+      return nullptr;
   }
 }
 
-const char* describe_distrust(unsigned flags) noexcept {
+const char* phrase_of_distrust(unsigned flags) noexcept {
   if (flags == ~0u) return "certificate that cannot be read";
   // By TLS 1.2 mbedTLS skips a certificate that it cannot read, and finds fault with every part of an empty one.
   if (flags & MBEDTLS_X509_BADCERT_BAD_PK) return "certificate too weak";
-  if (flags & MBEDTLS_X509_BADCERT_EXPIRED) return "certificate expired";
+  if (flags & MBEDTLS_X509_BADCERT_EXPIRED) {
+    return time_valid() ? "certificate expired" : "certificate expired, and the clock is not set";
+  }
   if (flags & MBEDTLS_X509_BADCERT_FUTURE) return "certificate not valid yet";
   if (flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) return "certificate for another name";
   if (flags & MBEDTLS_X509_BADCERT_MISSING) return "no certificate shown";
@@ -68,16 +71,15 @@ const char* describe_distrust(unsigned flags) noexcept {
     return "certificate for another use";
   }
   if (flags & MBEDTLS_X509_BADCERT_OTHER) return "certificate with a key that is not pinned";
-  return describe(Error{ErrorCode::untrusted});
+  return nullptr;
 }
 
 }  // namespace
 
-const char* describe_tls(Error error) noexcept {
-  if (error == ErrorCode::alert) return describe_alert(error.sys);
-  if (const char* const phrase = tls::describe_flaw(error); phrase != nullptr) return phrase;
-  if (error == ErrorCode::untrusted) return describe_distrust(static_cast<unsigned>(error.sys));
-  return describe(error);
+const char* phrase_of(Error error) noexcept {
+  if (error == ErrorCode::alert) return phrase_of_alert(error.sys);
+  if (error == ErrorCode::untrusted) return phrase_of_distrust(static_cast<unsigned>(error.sys));
+  return phrase_of_flaw(error);
 }
 
-}  // namespace coir
+}  // namespace coir::tls

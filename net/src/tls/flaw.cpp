@@ -53,7 +53,7 @@ Error of_certificate(Error error, std::size_t certificate) noexcept {
   return words_of(error).phrase != nullptr ? flawed(static_cast<Flaw>(error.sys >> kShift), certificate) : error;
 }
 
-const char* describe_flaw(Error error) noexcept {
+const char* phrase_of_flaw(Error error) noexcept {
   return words_of(error).phrase;
 }
 

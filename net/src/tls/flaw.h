@@ -32,7 +32,7 @@ Error flawed(Flaw flaw, std::size_t certificate = 0) noexcept;
 // of_certificate makes the error that of another certificate. An error without a flaw stays.
 Error of_certificate(Error error, std::size_t certificate) noexcept;
 
-// describe_flaw is a phrase, or null if the error carries no flaw.
-const char* describe_flaw(Error error) noexcept;
+// phrase_of_flaw is for describe: null if the error carries no flaw.
+const char* phrase_of_flaw(Error error) noexcept;
 
 }  // namespace coir::tls

@@ -65,6 +65,7 @@ std::expected<void, Error> start_library() noexcept {
   if (g_started.load(std::memory_order_acquire)) return {};
   const Holding held(g_starting);
   if (g_started.load(std::memory_order_relaxed)) return {};
+  detail::add_phrase(phrase_of);
 #if defined(MBEDTLS_THREADING_ALT)
   mbedtls_threading_set_alt(init_mutex, free_mutex, lock_mutex, unlock_mutex);
 #endif

@@ -13,6 +13,9 @@ namespace coir::tls {
 // random fills `into` from getrandom(2); it is mbedTLS's source of randomness. 0, or mbedTLS's error.
 int random(void* unused, unsigned char* into, std::size_t bytes) noexcept;
 
+// phrase_of (describe.cpp) is what describe says of errors of TLS.
+const char* phrase_of(Error error) noexcept;
+
 // error_of maps mbedTLS's results to coir's errors. A code without an ErrorCode of its own becomes `protocol`, which
 // keeps the number.
 Error error_of(int code) noexcept;

@@ -81,11 +81,6 @@ std::string_view refusal_fields(std::uint16_t status) noexcept {
   return {};
 }
 
-void write_handshake(ResponseHead& head, std::string_view date_line, const Handshake& handshake) noexcept {
-  head.start(101, date_line);
-  write_handshake_fields(head, handshake);
-}
-
 void write_handshake_fields(ResponseHead& head, const Handshake& handshake) noexcept {
   const auto accept = websocket_accept(handshake.key);
   head.fixed("Upgrade: websocket\r\nConnection: Upgrade\r\n");

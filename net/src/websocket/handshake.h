@@ -35,9 +35,6 @@ std::string_view refusal_fields(std::uint16_t status) noexcept;
 // subprotocol.
 void write_handshake_fields(ResponseHead& head, const Handshake& handshake) noexcept;
 
-// write_handshake writes the head that accepts: 101 with the date's line, the key's answer and the subprotocol.
-void write_handshake(ResponseHead& head, std::string_view date_line, const Handshake& handshake) noexcept;
-
 // write_handshake_fields writes the client's lines into `lines`, beside which its request has Host and whatever else it
 // wants. `key` is of websocket_key. A subprotocol that is no token spoils the lines.
 void write_handshake_fields(ResponseHead& lines, std::string_view key,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/randomness.h"
+#include "socket/write_all.h"
 #include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
 
@@ -123,14 +124,7 @@ std::expected<void, Error> WebSocket::State::write(std::span<iovec> parts, bool&
       return std::unexpected(waits || sent.error() == ErrorCode::no_memory ? sent.error() : Error{ErrorCode::closed});
     }
     begun = true;
-    std::size_t left = *sent;
-    while (!parts.empty() && left >= parts.front().iov_len) {
-      left -= parts.front().iov_len;
-      parts = parts.subspan(1);
-    }
-    if (parts.empty()) break;
-    parts.front().iov_base = static_cast<char*>(parts.front().iov_base) + left;
-    parts.front().iov_len -= left;
+    take_sent(parts, *sent);
   }
   return {};
 }

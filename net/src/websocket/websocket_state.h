@@ -6,29 +6,16 @@
 #include <coir/spinlock.h>
 #include <sys/uio.h>
 
-#include <optional>
-
 #include "base/buffer_pool.h"
+#include "base/turn.h"
 #include "websocket/frame.h"
 #include "websocket/message_decoder.h"
 
 #if !COIR_NO_ASYNC
 #include <coir/cancellation.h>
-#include <coir/mutex.h>
 #endif
 
 namespace coir::http {
-
-// SendingTurn is whose turn it is to send. Without fibers nobody else does.
-#if COIR_NO_ASYNC
-struct SendingTurn {
-  struct Guard {};
-  std::expected<Guard, Error> lock(Deadline) noexcept { return Guard{}; }
-  std::optional<Guard> try_lock() noexcept { return Guard{}; }
-};
-#else
-using SendingTurn = Mutex;
-#endif
 
 // WebSocket::State is a WebSocket. receive.cpp has what reads, send.cpp what writes,
 // opening.cpp the client's handshake, websocket.cpp the rest. The reader's
@@ -90,7 +77,7 @@ struct WebSocket::State {
 
   // The writers'. A pong that finds somebody sending waits here for that one to finish; the newest replaces the others,
   // as RFC 6455, 5.5.3 lets it.
-  SendingTurn turn;
+  TurnLock turn;  // to send
   Spinlock pong_lock;
   std::uint8_t pong_bytes = kNoPong;
   char pong[kMostControlPayload];

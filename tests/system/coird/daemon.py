@@ -73,7 +73,7 @@ def fiberless(program):
 def main(**made):
     """Runs every promise on every tree (those of the command line, or those of this machine's CPU).
 
-    What is made in a tree is told by the arguments of build.
+    The arguments are those of build: what to make in a tree.
     """
     failed = 0
     for tree in sys.argv[1:] or TREES:

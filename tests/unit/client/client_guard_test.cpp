@@ -52,7 +52,7 @@ ClientRequest soon() {
 
 bool refused(const std::expected<Response, coir::Error>& answer) {
   return !answer && answer.error() == ErrorCode::invalid &&
-         std::string_view(describe_client(answer.error())) == "refused: this client may not go there";
+         std::string_view(describe(answer.error())) == "refused: this client may not go there";
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_GROUP_BASE(ClientGzip, coir::test::BothSides) {
     answered(answer, [&](Client&, Response& response) {
       const ReadAll all = read_all(response, 4096);
       expect(all.error == code);
-      expect(std::string_view(describe_client(all.error)).find(phrase) != std::string_view::npos);
+      expect(std::string_view(describe(all.error)).find(phrase) != std::string_view::npos);
     });
   }
 };

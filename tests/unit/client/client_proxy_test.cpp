@@ -167,7 +167,7 @@ TEST(ClientProxy, that_refuses_a_tunnel_is_told) {
         expect(!answer && answer.error() == ErrorCode::unsupported);
         continue;
       }
-      expect(!answer && std::string_view(describe_client(answer.error())) == "the proxy has refused the connection");
+      expect(!answer && std::string_view(describe(answer.error())) == "the proxy has refused the connection");
       expect(std::string_view(head.get()).starts_with("CONNECT board.test:443 HTTP/1.1\r\nHost: board.test:443\r\n"));
     }
   });

@@ -417,7 +417,7 @@ TEST(Client, tells_success_from_the_rest) {
   status("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
   status("HTTP/1.1 300 Choose\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
   with_answer(kHello, [&](auto& response) { expect(response && response->expect_success()); });
-  STRCMP_EQUAL("the server has no such thing", describe_client({ErrorCode::not_found, 0x48001000 + 404}));
+  STRCMP_EQUAL("the server has no such thing", describe({ErrorCode::not_found, 0x48001000 + 404}));
 }
 
 TEST(Client, ends_a_phase_by_its_own_deadline) {
@@ -427,7 +427,7 @@ TEST(Client, ends_a_phase_by_its_own_deadline) {
     const ScriptedServer server([](Peer& peer) { peer.until_gone(); });
     const Error error = failed(client.get(server.url("/"), {.deadline = patience()}));
     expect(error == ErrorCode::timed_out && timed_out_phase(error) == Phase::first_byte);
-    expect(std::string_view(describe_client(error)) == "timed out: the server did not answer");
+    expect(std::string_view(describe(error)) == "timed out: the server did not answer");
   });
   options = {};
   options.timeouts.between_bytes = 50ms;
@@ -572,7 +572,7 @@ TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
     const Error error =
         failed(client.request({.url = server.url("/"), .deadline = patience(), .method = "PUT", .upload = &upload}));
     expect(error == ErrorCode::invalid && client.open() == 0);
-    expect(std::string_view(describe_client(error)) == "the upload is not as long as it said");
+    expect(std::string_view(describe(error)) == "the upload is not as long as it said");
   });
 }
 

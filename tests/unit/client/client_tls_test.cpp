@@ -240,7 +240,7 @@ TEST(ClientTls, refuses_a_redirect_to_a_plain_server) {
   with_client(trusting(), [&](Client& client) {
     const Error error = error_of(client.get(server.url(), {.deadline = patience()}));
     expect(error == ErrorCode::protocol);
-    expect(std::string_view(describe_client(error)) == "refused: a redirect from https to http");
+    expect(std::string_view(describe(error)) == "refused: a redirect from https to http");
   });
 }
 
@@ -299,7 +299,7 @@ TEST(ClientTls, trusts_the_pinned_key_only) {
         if (first + count == 2) {
           expect(hello(answer));
         } else {
-          const std::string_view told = describe_client(error_of(answer));
+          const std::string_view told = describe(error_of(answer));
           expect(error_of(answer) == ErrorCode::untrusted && told == "certificate with a key that is not pinned");
         }
       });
@@ -338,7 +338,7 @@ TEST(ClientTls, tells_that_the_clock_is_not_set_where_a_certificate_does_not_hol
     coir::time_was_seen(81 * kYear + kYear / 2);
     const Error error = error_of(client->get(server.url(), {.deadline = patience()}));
     if (error != ErrorCode::untrusted) return 3;
-    return std::string_view(describe_client(error)).find("the clock is not set") != std::string_view::npos ? 0 : 4;
+    return std::string_view(describe(error)).find("the clock is not set") != std::string_view::npos ? 0 : 4;
   });
   LONGS_EQUAL(0, end.status);
 }

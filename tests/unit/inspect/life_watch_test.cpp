@@ -38,18 +38,17 @@ struct Seen {
   int wake = -1;  // written to when it is not alive
   bool quiet = false;
 
-  static LifeWatch::Turn look(void* self, bool alive) noexcept {
-    Seen& seen = *static_cast<Seen*>(self);
-    if (alive != seen.alive.exchange(alive) && !seen.quiet) fprintf(stderr, alive ? "alive\n" : "not alive\n");
-    if (!alive && seen.wake >= 0) {
-      [[maybe_unused]] const ssize_t n = write(seen.wake, "", 1);
+  LifeWatch::Turn look(bool now_alive) noexcept {
+    if (now_alive != alive.exchange(now_alive) && !quiet) fprintf(stderr, now_alive ? "alive\n" : "not alive\n");
+    if (!now_alive && wake >= 0) {
+      [[maybe_unused]] const ssize_t n = write(wake, "", 1);
     }
-    if (alive) ++seen.alive_looks;
-    ++seen.looks;
+    if (now_alive) ++alive_looks;
+    ++looks;
     return {.pause = 20ms, .patience = kPatience};
   }
   void start() {
-    if (!LifeWatch::start(kPatience, look, this)) _exit(3);
+    if (!LifeWatch::start(kPatience, [this](bool now_alive) { return look(now_alive); })) _exit(3);
   }
 };
 

@@ -143,17 +143,16 @@ class Network {
  public:
   struct Host {
     Host(Network& network, int number, std::uint32_t seed)
-        : network(network), number(number), responder({this, &send, &named}, seed) {}
-    static void send(void* self, std::span<const unsigned char> bytes, std::uint32_t interface, bool ipv6,
-                     const Address* to) noexcept {
-      auto& host = *static_cast<Host*>(self);
-      host.network.said_.push_back({host.network.now, host.number, interface, ipv6, to != nullptr,
-                                    std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                                    to != nullptr ? *to : Address()});
-      host.network.carried_.push_back(host.network.said_.back());
-    }
-    static void named(void* self, std::string_view label) noexcept {
-      static_cast<Host*>(self)->names.emplace_back(label);
+        : network(network),
+          number(number),
+          responder({[this](auto... of_message) { send(of_message...); },
+                     [this](std::string_view label) { names.emplace_back(label); }},
+                    seed) {}
+    void send(std::span<const unsigned char> bytes, std::uint32_t interface, bool ipv6, const Address* to) {
+      network.said_.push_back({network.now, number, interface, ipv6, to != nullptr,
+                               std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                               to != nullptr ? *to : Address()});
+      network.carried_.push_back(network.said_.back());
     }
 
     Network& network;

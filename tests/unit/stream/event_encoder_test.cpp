@@ -109,24 +109,11 @@ TEST(EventEncoder, types_with_line_ends_are_refused) {
   }
 }
 
-TEST(EventEncoder, a_comment_is_dropped_by_receivers_line_by_line) {
-  struct {
-    std::string_view text, wanted;
-  } const kVectors[] = {{"", ":\n\n"},
-                        {"still here", ": still here\n\n"},
-                        {"two\nlines", ": two\n: lines\n\n"},
-                        {"data: 1\r\n\rdata: 2", ": data: 1\n:\n: data: 2\n\n"}};
-  for (const auto& vector : kVectors) {
-    char memory[64];
-    const auto written = encode_comment(vector.text, memory);
-    CHECK_TRUE(*written == vector.wanted);
-    CHECK_TRUE(encode_comment(vector.text, {memory, vector.wanted.size() - 1}).error() == coir::ErrorCode::limit);
-    char buffer[64];
-    EventParser parser;
-    std::string_view left = vector.wanted;
-    CHECK_TRUE(parser.parse(left, buffer, sizeof buffer).state == EventState::more);
-  }
-  CHECK_TRUE(kKeepAlive == ":\n\n");
+TEST(EventEncoder, the_comment_that_keeps_a_stream_open_is_dropped_by_receivers) {
+  char buffer[64];
+  EventParser parser;
+  std::string_view left = kKeepAlive;
+  CHECK_TRUE(parser.parse(left, buffer, sizeof buffer).state == EventState::more);
 }
 
 TEST(EventEncoder, a_sent_event_is_read_back) {

@@ -276,7 +276,7 @@ TEST(TlsEndings, alert_is_told_with_the_peer_s_reason_for_good) {
           for (int i = 0; i < 2; ++i) {
             const auto got = stream.read(buffer, patience());
             expect(!got && got.error() == ErrorCode::alert);
-            expect(!got && strcmp(coir::describe_tls(got.error()), "refused by the peer: access denied") == 0);
+            expect(!got && strcmp(coir::describe(got.error()), "refused by the peer: access denied") == 0);
           }
           // The connection would still carry it.
           const auto sent = stream.write("x", patience());
@@ -311,7 +311,7 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
         auto serving = spawn([&] {
           const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
           expect(!stream && stream.error() == ErrorCode::alert);
-          expect(!stream && strcmp(coir::describe_tls(stream.error()), each.reason) == 0);
+          expect(!stream && strcmp(coir::describe(stream.error()), each.reason) == 0);
         });
         const auto stream = TlsStream::connect(std::move(pair.client), by_client, each.name, patience());
         expect(!stream && stream.error() == ErrorCode::untrusted);

@@ -54,7 +54,8 @@ struct WebSocketFiberGroup : Everywhere {
       constexpr std::string_view kKey = "Sec-WebSocket-Key: ";
       const std::size_t at = std::string_view(asked, used).find(kKey) + kKey.size();
       ResponseHead head(memory);
-      write_handshake(head, {}, {.status = 101, .key = {asked + at, kWebSocketKey}});
+      head.start(101, {});
+      write_handshake_fields(head, {.status = 101, .key = {asked + at, kWebSocketKey}});
       static_cast<void>(stream.write(head.lines(), patience()));
     }
     static_cast<void>(stream.write(response, patience()));

@@ -221,7 +221,8 @@ TEST(WebSocketHandshake, the_servers_head_holds_the_answer_and_no_extension) {
   const Handshake handshake = read_handshake(asked.request, spoken);
   char memory[512];
   ResponseHead head(memory);
-  write_handshake(head, "", handshake);
+  head.start(101, "");
+  write_handshake_fields(head, handshake);
   CHECK_TRUE(head.finish() ==
              "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
              "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n");

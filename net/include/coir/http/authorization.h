@@ -140,8 +140,8 @@ constexpr detail::BearerGate<detail::Kept<Check>> require_bearer(Check&& check, 
 //
 // A client that guesses passwords locks out no other. Checks are made in the order of their requests, and one client
 // address (an IPv6 /64) gets at most three quarters of the places to wait in. From the third wrong password of an address on,
-// the verdict on each is held back, at first for 50 ms and twice as long each time up to 3.2 s, while a right one is told
-// at once: who guesses waits, and the queue stays short. Ten seconds without a wrong one halve what counts. Without
+// the verdict on each wrong one is delayed, at first by 50 ms and twice as long each time up to 3.2 s. A right one is
+// answered at once: a client that guesses waits, and the queue stays short. Ten seconds without a wrong one halve the count. Without
 // fibers, where one request is served at a time, nothing is held back.
 class CredentialStore {
  public:

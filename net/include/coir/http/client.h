@@ -3,8 +3,8 @@
 // Requests to other servers.
 //
 //   auto response = http::get("https://board.example/status", {.deadline = Deadline::after(2s)});
-//   if (!response) return complain(describe_client(response.error()));
-//   if (auto good = response->expect_success(); !good) return complain(describe_client(good.error()));
+//   if (!response) return complain(describe(response.error()));
+//   if (auto good = response->expect_success(); !good) return complain(describe(good.error()));
 //   if (auto body = response->text()) show(*body);
 
 #include <coir/config.h>
@@ -62,7 +62,7 @@ struct Timeouts {
 // ClientGuard says where a Client may go (ClientOptions::guard), for clients that are told by others what to fetch. It is
 // asked twice: for the name of each hop, the first as every redirect's, before anything is looked up; and for each address
 // that the name stands for, each time that a connection is made. Addresses that it does not admit are not connected
-// to, and a hop that has none left fails as `invalid`, which describe_client tells.
+// to, and a hop that has none left fails as `invalid`, which describe tells.
 //
 //   struct OnlyPublic : ClientGuard { ... };
 //   OnlyPublic guard{{.admits_host = &anybody, .admits_address = &is_public_one}};
@@ -180,8 +180,8 @@ class Response {
   // content_range reads Content-Range. Absent: there is none, or it is malformed.
   std::optional<ContentRange> content_range() const noexcept;
 
-  // expect_success tells by an error that the status is none of 200 to 299. Errors, which describe_client tells with
-  // the status: not_found (404, 410), temporary (408, 425, 429, 500 and up), invalid (any other).
+  // expect_success tells by an error that the status is none of 200 to 299. Errors, which describe tells with the
+  // status: not_found (404, 410), temporary (408, 425, 429, 500 and up), invalid (any other).
   [[nodiscard]] std::expected<void, Error> expect_success() const noexcept;
 
   // read waits until at least one byte of the content is there and returns how many were put into `into`, which must
@@ -213,7 +213,7 @@ class Response {
 // Client keeps connections, and what all its requests have in common. Fibers and threads may share one. Move-only; the
 // destructor closes what rests.
 //
-// Errors of its requests, where a phase whose time was up is told by describe_client:
+// Errors of its requests, where describe tells the phase that has timed out:
 //
 //   invalid       the URL, a field or the method is malformed; ClientOptions::guard admits nothing there
 //   unsupported   another scheme than http and https; https in a build without TLS
@@ -283,10 +283,6 @@ class Client {
                                                  std::string_view content_type, ClientRequest rest = {}) noexcept;
 [[nodiscard]] std::expected<Response, Error> patch(std::string_view url, std::string_view content,
                                                    std::string_view content_type, ClientRequest rest = {}) noexcept;
-
-// describe_client is a phrase for logs, as describe and describe_tls: it knows the phase whose time was up, the status
-// that was no success, what of a response was wrong, and that a certificate was judged without a clock.
-const char* describe_client(Error error) noexcept;
 
 // timed_out_phase tells in which phase a request's time was up, if it was one of ClientOptions::timeouts.
 std::optional<Phase> timed_out_phase(Error error) noexcept;

@@ -30,8 +30,9 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
 // write_end_metrics, in end_metrics.cpp, adds how the last run ended, and how many did so, as EndRecord::begin has found them.
 void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept;
 
-// write_gauge, in end_metrics.cpp, adds one figure of a program's own.
+// write_gauge and write_counter, in end_metrics.cpp, add one figure of a program's own. A counter's name ends in _total.
 void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept;
+void write_counter(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept;
 
 // LabelledFigure is a figure in thousandths, and the value of its label.
 struct LabelledFigure {

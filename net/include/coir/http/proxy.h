@@ -54,7 +54,7 @@ struct FieldChanges {
 struct ProxyRules {
   // The beginning of the paths that are passed on. If the servers' URLs have a path, that takes its place.
   std::string_view prefix = "/";
-  std::string_view host = {};  // send-host=NAME: what the upstream is told as Host; empty: what the client said
+  std::string_view host = {};              // send-host=NAME: the Host that the upstream receives; empty: the client's
   Balance balance = Balance::round_robin;  // balance=turn, =least or =client: hash, by the client's address
   std::uint32_t max_connections =
       0;                         // max-connections=N: most exchanges, streams and tunnels of a server; 0: any number

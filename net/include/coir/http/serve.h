@@ -29,8 +29,8 @@ struct ServeOptions {
   // choose.
   std::string_view listen = "127.0.0.1:8080";
   std::string_view tls_listen = {};
-  // A file with a certificate, its chain and its key, as PEM, that nobody else may read. Where there is none one is made,
-  // for this machine's name, and kept there.
+  // A file with a certificate, its chain and its key, as PEM, that no other user may read. If there is no such file, serve
+  // makes a certificate for this machine's name and keeps it there.
   const char* certificate = "server.pem";
   std::size_t memory = SIZE_MAX;  // all that grows with load, in bytes; at most what the machine can spare
   ServerOptions server = {};      // its handler is serve's; its limits at most what fits into the memory

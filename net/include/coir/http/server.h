@@ -84,12 +84,12 @@ struct ServerOptions {
   // may call on it. A connection between requests has none. Without fibers the program's own stack is used.
   std::size_t handler_stack = 16_KiB;
   // TLS handshakes under way at once: each takes 38 KB, with record buffers, and while it computes one of the active.
-  // More wait in order; if one's client is silent for a second meanwhile, it makes way.
+  // More wait in order; if one's client is silent for a second meanwhile, its handshake ends.
   std::size_t max_handshakes = 256;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
   // Connections at once, and requests a second, of one client address, IPv6 by /64; 0: no limit. One more is answered
   // 429 with Retry-After. A client that was silent may make one second's requests at once, up to a million. The
-  // addresses take 56 bytes for each of max_connections. Where a proxy stands in front it is the only client.
+  // addresses take 56 bytes for each of max_connections. A proxy in front of the server counts as one client.
   std::uint32_t max_connections_per_client = 0;
   std::uint32_t max_requests_per_client = 0;
 
@@ -157,7 +157,7 @@ struct ServerGauges {
 // in the steps of Pressure: caches are given back, then the connections that have been idle for longest are closed,
 // then new ones are answered 503, and where MemoryWatch finds the machine itself in danger nothing is accepted.
 // Requests in progress end as they would. Between requests a connection is a record of 128 bytes: it owns no
-// fiber, no stack and no buffer. Where more than one worker runs, handlers run in parallel.
+// fiber, no stack and no buffer. If more than one worker runs, handlers run in parallel.
 class Server {
  public:
   static constexpr std::size_t kMaxListeners = 8;

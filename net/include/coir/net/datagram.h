@@ -85,8 +85,8 @@ class DatagramBatch {
 // the same time. Nothing is allocated; a call that need not wait is one system call. Options::receive_bytes bounds
 // the datagrams that the kernel holds until they are received; beyond that it drops datagrams.
 //
-// An unconnected socket is told of no ICMP error (IP_RECVERR stays off): nobody can make its calls fail by having
-// datagrams refused. A connected one is: by ECONNREFUSED of the next call, which has neither sent nor received then.
+// An unconnected socket reports no ICMP error (IP_RECVERR stays off): no peer can make its calls fail by refusing
+// datagrams. A connected one does: the next call fails with ECONNREFUSED, and has neither sent nor received.
 //
 // The parts: datagram.cpp, datagram_batch.cpp, datagram_setup.cpp. Errors of all calls that wait: those of coir::wait.
 class DatagramSocket {

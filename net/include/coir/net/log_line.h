@@ -57,7 +57,7 @@ class LogSource {
 // of source "program", which has no rate.
 //
 // Standard error keeps its flags, for other programs may share it: a pipe or a terminal is opened a second time, by
-// /proc, for writing without waiting. Where that fails log_line asks for room first; another program that writes to the
+// /proc, for writing without waiting. If that fails, log_line asks for room first; another program that writes to the
 // same pipe can defeat this. A regular file is written to directly.
 bool log_line(std::string_view line) noexcept;
 bool log_line(LogSource& source, LogLevel level, std::string_view line, std::size_t prefix = 0) noexcept;

@@ -11,6 +11,7 @@
 #error "this build of coir has no multicast DNS: configure it with -DCOIR_MDNS=ON"
 #endif
 
+#include <coir/callable.h>
 #include <coir/deadline.h>
 #include <coir/errno.h>
 #include <coir/error.h>
@@ -42,10 +43,9 @@ struct Service {
 struct Options {
   std::string_view name;  // of this machine, without ".local": up to 63 letters, digits and hyphens
   std::span<const Service> services;
-  // named is told of each name that was taken, once nobody objects: the name itself, or where another machine has it,
-  // NAME-2, NAME-3 ... which is kept then. On the caller's fiber; it should be short. May be null.
-  void (*named)(void* context, std::string_view name) noexcept = nullptr;
-  void* context = nullptr;
+  // serve calls it with each name that was taken, once no other machine objects: the name itself, or if another machine
+  // has it, NAME-2, NAME-3 ..., which is then kept. On the caller's fiber; it should be short. May be empty.
+  Callable<void(std::string_view name)> named;
 };
 
 // bad_name is why `name` cannot be Options::name, as a phrase; null: it can be.

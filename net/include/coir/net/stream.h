@@ -53,7 +53,7 @@ using SessionPointer = std::conditional_t<kTls, Session*, NoSession>;
 // Errors of all calls: those of TcpStream; with TLS also
 //
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
-//   alert, protocol, no_memory    describe_tls tells more
+//   alert, protocol, no_memory    describe tells more
 //
 // With TLS a write that has timed out, or was cancelled, may have encrypted bytes that it could not send: the next
 // write, if there is one, begins with the bytes that were not counted as sent. After end_of_stream writing goes on.

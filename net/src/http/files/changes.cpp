@@ -145,7 +145,7 @@ void FileTree::change(Exchange& exchange, std::string_view path) noexcept {
       return;
     }
   }
-  const Turn turn(cache_->changes);
+  const auto turn = cache_->changes.lock();
   if (!turn) return refuse(exchange, 503, "Retry-After: 1\r\n");
   if (const int status = refused_change(exchange, writable_, place); status != 0) {
     file.abort();

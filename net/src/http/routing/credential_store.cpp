@@ -189,7 +189,7 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request, st
   Verdict verdict = Verdict::busy;
   GuessLimits& guesses = state_->guesses;
   if (const auto place = guesses.enter(client)) {
-    if (const Turn turn(state_->turn); turn) {
+    if (const auto turn = state_->turn.lock(); turn) {
       Credential entry;
       std::uint32_t when;
       const bool known = state_->find(given->user, entry, when);

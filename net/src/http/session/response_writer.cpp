@@ -9,6 +9,7 @@
 #include "http/session/session.h"
 #include "socket/file_pages.h"
 #include "socket/kernel.h"
+#include "socket/write_all.h"
 
 namespace coir::http {
 namespace {
@@ -239,9 +240,7 @@ std::expected<void, Error> Session::flush(bool more_follows) noexcept {
 
 std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follows) noexcept {
   out_used_ = 0;
-  for (;;) {
-    while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
-    if (parts.empty()) return {};
+  for (take_sent(parts, 0); !parts.empty();) {
     const auto sent = send_patiently(
         [&](Deadline deadline) { return connection_->stream.write_some(parts, deadline, more_follows); });
     if (!sent && sent.error().is_late() && patience_ != patience_.zero()) {
@@ -251,14 +250,9 @@ std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follo
     }
     if (!sent) return broken(sent.error());
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
-    std::size_t left = *sent;
-    for (iovec& part : parts) {
-      const std::size_t used = std::min(left, part.iov_len);
-      part.iov_base = static_cast<char*>(part.iov_base) + used;
-      part.iov_len -= used;
-      left -= used;
-    }
+    take_sent(parts, *sent);
   }
+  return {};
 }
 
 std::unexpected<Error> Session::broken(Error error) noexcept {

@@ -40,7 +40,7 @@ struct Limits {
   int backlog;
 };
 
-// limits_for computes the limits of a machine whose Linux sees so much memory (MemTotal). Where addresses have 32 bits,
+// limits_for computes the limits of a machine whose Linux sees so much memory (MemTotal). If addresses have 32 bits,
 // stacks are reserved as for 128 MB at most, which takes 0.8 GB of the 3 that a process has.
 constexpr Limits limits_for(std::size_t memory_bytes, std::size_t address_bits = sizeof(void*) * 8) noexcept {
   constexpr std::uint64_t kKilo = 1024, kMega = 1024 * kKilo;

@@ -66,8 +66,8 @@ struct Request {
       authority;  // host and port: the target's in absolute-form, else the Host field's; absent only in HTTP/1.0
   std::span<const Header> headers;
 
-  // The fields that steer a GET, found in the one pass over the head. Where a field that may occur once occurs twice,
-  // its view is present and empty, which is no valid date, range or tag: nobody can say which of the two was meant.
+  // The fields that steer a GET, found in the one pass over the head. If a field that may occur once occurs twice, its
+  // view is present and empty, which is no valid date, range or tag: no reader can say which of the two was meant.
   // If-Match and If-None-Match are lists; `repeated` tells that one of them has more lines than the recorded first.
   std::string_view if_match;
   std::string_view if_none_match;
