@@ -1,6 +1,7 @@
 #include "board_parts.h"
 
 #include <coir/blocking.h>
+#include <coir/deadline.h>
 #include <coir/format.h>
 #include <errno.h>
 
@@ -35,12 +36,29 @@ bool take_pin(const Setting& setting, Options& options) noexcept {
   return true;
 }
 
+std::size_t BoardParts::temperatures(std::span<coir::port::Thermometer> into) noexcept {
+  constexpr std::int64_t kKeptNs = 10'000'000'000;
+  if (!hardware_.has_thermometers()) return 0;
+#if !COIR_NO_ASYNC
+  const auto alone = look_.lock();
+  if (!alone) return 0;
+#endif
+  // A look at each scrape of /metrics would be a thread of the pool at each.
+  const std::int64_t now = coir::monotonic_ns();
+  if (thermometers_read_ns_ == 0 || now - thermometers_read_ns_ >= kKeptNs) {
+    on_pool([this] { thermometer_count_ = hardware_.thermometers(thermometers_).value_or(0); });
+    thermometer_count_ = std::min(thermometer_count_, kMostThermometers);
+    thermometers_read_ns_ = now;
+  }
+  const std::size_t count = std::min(thermometer_count_, into.size());
+  std::copy_n(thermometers_, count, into.begin());
+  return count;
+}
+
 void BoardParts::write_metrics(coir::http::MetricsText& text) noexcept {
-  constexpr std::size_t kMost = 8;
-  coir::port::Thermometer found[kMost];
-  std::size_t count = 0;
-  if (hardware_.has_thermometers()) on_pool([&] { count = hardware_.thermometers(found).value_or(0); });
-  coir::http::LabelledFigure figures[kMost];
+  coir::port::Thermometer found[kMostThermometers];
+  const std::size_t count = temperatures(found);
+  coir::http::LabelledFigure figures[kMostThermometers];
   for (std::size_t i = 0; i < count; ++i) figures[i] = {found[i].name, found[i].millidegrees};
   if (count != 0)
     coir::http::write_gauges(text, "coir_temperature_celsius", "Temperatures of the board.", "sensor",

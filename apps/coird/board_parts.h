@@ -27,6 +27,8 @@
 // change. A pin that is read is given back. Calls are made on a fiber, and run on the blocking pool.
 class BoardParts {
  public:
+  static constexpr std::size_t kMostThermometers = 8;
+
   BoardParts() noexcept = default;
   BoardParts(const BoardParts&) = delete;
   BoardParts& operator=(const BoardParts&) = delete;
@@ -35,6 +37,10 @@ class BoardParts {
   [[nodiscard]] bool open(const Options& options) noexcept;
 
   const coir::port::Hardware& hardware() const noexcept { return hardware_; }
+
+  // temperatures copies what the thermometers have shown within the last ten seconds, and returns how many there are. It may wait
+  // for the blocking pool.
+  std::size_t temperatures(std::span<coir::port::Thermometer> into) noexcept;
 
   // write_metrics adds the temperatures, and how many outputs are high.
   void write_metrics(coir::http::MetricsText& text) noexcept;
@@ -87,8 +93,12 @@ class BoardParts {
   coir::Mutex turn_;  // of those that take pins
   Held held_[kMostHeld];
   coir::SharedAtomic<std::uint32_t> on_{0};  // threads of the pool count
+  coir::Mutex look_;                         // of the temperatures
 #endif
 
  private:
   coir::port::Hardware hardware_;
+  coir::port::Thermometer thermometers_[kMostThermometers] = {};
+  std::size_t thermometer_count_ = 0;
+  std::int64_t thermometers_read_ns_ = 0;  // 0: never
 };

@@ -15,10 +15,8 @@
 #include "mcp/serving.h"
 #include "options/options.h"
 #include "scripts.h"
+#include "tls_start.h"
 
-#if COIR_TLS
-#include <coir/tls.h>
-#endif
 #if COIR_TLS && COIR_SITE
 #include <coir/http/authorization.h>
 #endif
@@ -46,7 +44,7 @@ struct Daemon {
   const Announcing* announcing = nullptr;  // while it serves
   const SafeMode* safe = nullptr;          // in safe mode
 #if COIR_TLS
-  std::optional<coir::TlsContextSlot> tls;
+  TlsStart tls;
 #endif
 #if COIR_TLS && COIR_SITE
   std::optional<coir::http::CredentialStore> credentials;
@@ -55,9 +53,10 @@ struct Daemon {
   // tls_slot is the context of the listeners with TLS; null: there is none.
   coir::TlsContextSlot* tls_slot() noexcept {
 #if COIR_TLS
-    if (tls) return &*tls;
-#endif
+    return tls.slot();
+#else
     return nullptr;
+#endif
   }
 };
 

@@ -4,6 +4,7 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/limits.h>
+#include <coir/port/memory.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include "budget.h"
 #include "complaint.h"
 #include "control/control.h"
-#include "credentials.h"
 #include "daemon.h"
 #include "identity.h"
 #include "last_end.h"
@@ -109,17 +109,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   }
   daemon.options = &options;
 #if COIR_TLS
-  if (options.any_tls()) {
-    if (!options.check && !recall_state(options.state)) return 1;
-    if (!coir::time_valid()) warn({"the clock is not set; certificates are judged by an earlier time"});
-    // coird's own certificate is made when it is needed, not to be checked.
-    if (!options.check || options.certificate_count != 0) {
-      coir::TlsContext context = load_credentials(options, true, "coird --help explains --cert, --key and --state");
-      if (!context) return 2;
-      daemon.tls.emplace(std::move(context));
-    }
-    if (!options.check) keep_state(options.state);
-  }
+  if (!daemon.tls.prepare(options)) return 2;
 #endif
 #if COIR_TLS && COIR_SITE
   if (options.credentials != nullptr) {
@@ -189,6 +179,9 @@ int open_trace(const Options& options, int& fd) noexcept {
     }
     if (!daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot())) return 1;
     complain_without_waiting();
+#if COIR_TLS
+    daemon.tls.start(options);
+#endif
     const Announcing announcing(options, daemon.listeners.ports());
     daemon.announcing = &announcing;
     watch_upstreams(daemon);
@@ -204,6 +197,7 @@ int open_trace(const Options& options, int& fd) noexcept {
     feeder.start();
     notify_ready();
     safe.serving();
+    static_cast<void>(coir::port::unmap_program());
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     control.stop();  // before the parts that it asks, and reloads, go
     record.stopped();
@@ -225,6 +219,9 @@ int open_trace(const Options& options, int& fd) noexcept {
 #endif
     reporting.stop();
     log_feed.stop();
+#if COIR_TLS
+    daemon.tls.stop();
+#endif
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

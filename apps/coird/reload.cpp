@@ -6,7 +6,6 @@
 
 #include "auth.h"
 #include "complaint.h"
-#include "credentials.h"
 #include "daemon.h"
 #include "life/notify.h"
 #include "options/row.h"
@@ -32,15 +31,15 @@ struct Fresh {
 
 #if COIR_TLS
 bool read_certificates(Daemon& daemon, const Options& options, Fresh& fresh) noexcept {
-  if (!daemon.tls) return true;
+  if (daemon.tls_slot() == nullptr) return true;
   fresh.any = true;
-  fresh.certificates = load_credentials(options, false, "the old certificates stay");
+  fresh.certificates = daemon.tls.load_again(options, "the old certificates stay");
   return bool(fresh.certificates);
 }
 
 void use_certificates(Daemon& daemon, Fresh& fresh) noexcept {
-  if (!daemon.tls) return;
-  daemon.tls->replace(std::move(fresh.certificates));
+  if (daemon.tls_slot() == nullptr) return;
+  daemon.tls_slot()->replace(std::move(fresh.certificates));
   say({"certificates read again"});
 }
 #else

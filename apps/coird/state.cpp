@@ -5,17 +5,16 @@
 #if COIR_TLS
 
 #include <coir/file.h>
+#include <coir/net/randomness.h>
 #include <coir/sum.h>
 #include <coir/tls.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "complaint.h"
@@ -45,32 +44,9 @@ void stir(std::string_view seed) noexcept {
   ::close(device);
 }
 
-bool random_is_ready() noexcept {
-  char byte;
-  return ::getrandom(&byte, 1, GRND_NONBLOCK) == 1 || errno != EAGAIN;
-}
-
-// await_random blocks until the kernel has random numbers, or the deadline. On a board without a source of them it
-// gathers some from its timer's jitter, in a second or two, but only while somebody blocks in getrandom; so a poll
-// would wait for ever. A timer's signal ends the call now and then.
-bool await_random(coir::Deadline deadline) noexcept {
-  struct sigaction interrupt{}, before;
-  interrupt.sa_handler = [](int) {};  // without SA_RESTART
-  const itimerval often = {.it_interval = {.tv_sec = 1, .tv_usec = 0}, .it_value = {.tv_sec = 1, .tv_usec = 0}};
-  const itimerval never{};
-  if (::sigaction(SIGALRM, &interrupt, &before) != 0 || ::setitimer(ITIMER_REAL, &often, nullptr) != 0) return false;
-  char byte;
-  bool ready;
-  while (!(ready = ::getrandom(&byte, 1, 0) == 1) && !deadline.passed()) {
-  }
-  ::setitimer(ITIMER_REAL, &never, nullptr);
-  ::sigaction(SIGALRM, &before, nullptr);
-  return ready;
-}
-
 }  // namespace
 
-bool recall_state(const char* folder) noexcept {
+void recall_state(const char* folder) noexcept {
   const InFolder path(folder, "seed");
   struct stat status;
   const bool there = ::stat(path.text, &status) == 0;
@@ -84,17 +60,12 @@ bool recall_state(const char* folder) noexcept {
     warn({path.text, ": others could read it: it is not used"});
     ::unlink(path.text);
   }
-  if (random_is_ready()) return true;
+  if (coir::randomness_ready()) return;
   char room[kSeedBytes + coir::kSumLineBytes + 1];
   const auto seed = read_state(path.text, room, kSeedBytes);
   // Used once: a board that loses its power before it leaves another must not start twice from the same.
   if (seed && seed->size() == kSeedBytes && coir::remove_file(path.text)) stir(*seed);
   explicit_bzero(room, sizeof room);
-  if (random_is_ready()) return true;
-  say({"waiting for the kernel's random numbers"});
-  if (await_random(coir::Deadline::after(std::chrono::seconds(20)))) return true;
-  warn({"the kernel has no random numbers after 20 seconds"});
-  return false;
 }
 
 void keep_state(const char* folder) noexcept {

@@ -53,7 +53,7 @@ Dashboard::~Dashboard() {
   explicit_bzero(token_, sizeof token_);
 }
 
-bool Dashboard::open(const Options& options, const Daemon& daemon) noexcept {
+bool Dashboard::open(const Options& options, Daemon& daemon) noexcept {
   path_ = options.dashboard;
   const NamedFile file{options.dashboard_token_file, &options, "dashboard-token-file"};
   const auto token = read_token(file, kSeeDashboard, token_);
@@ -62,7 +62,7 @@ bool Dashboard::open(const Options& options, const Daemon& daemon) noexcept {
   if (options.check) return true;
   coir::keep_log_lines(true);
   if (options.state_given) crashes_.read(options.state);
-  figures_.emplace(daemon).open(options.sysfs);
+  figures_.emplace(daemon);
 #if COIRD_LIVE
   events_.emplace(coir::http::EventHubOptions{.history_bytes = 32 * 1024,
                                               .history_events = 60,
@@ -138,7 +138,6 @@ void Dashboard::read_figures(FigureTexts& texts) noexcept {
   const auto turn = turn_.lock();
   if (!turn) return;
 #endif
-  figures_->read_sensors();
   figures_->tell(texts);
 }
 

@@ -43,7 +43,7 @@ class Dashboard {
   ~Dashboard();
 
   // open prepares what the options name, before the run. False: one line has said why not.
-  [[nodiscard]] bool open(const Options& options, const Daemon& daemon) noexcept;
+  [[nodiscard]] bool open(const Options& options, Daemon& daemon) noexcept;
 
   // start has the stream told of each second, and stop ends that. From a fiber of the run.
   void start() noexcept;

@@ -1,13 +1,10 @@
 #include "figures.h"
 
-#include <coir/blocking.h>
 #include <coir/deadline.h>
 #include <coir/format.h>
 #include <coir/memory_watch.h>
 
 #include <algorithm>
-#include <chrono>
-#include <utility>
 
 #include "../daemon.h"
 
@@ -17,7 +14,6 @@
 
 namespace {
 
-using namespace std::chrono_literals;
 using coir::http::DurationHistogram;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
@@ -46,12 +42,7 @@ void add_bound(coir::Formatter& out, std::uint32_t micros) noexcept {
 
 }  // namespace
 
-void Figures::open(const char* sysfs) noexcept {
-  began_ns_ = coir::monotonic_ns();
-  auto opened = coir::port::Hardware::open(sysfs);
-  has_hardware_ = opened.has_value();
-  if (opened) hardware_ = std::move(*opened);
-}
+Figures::Figures(Daemon& daemon) noexcept : daemon_(daemon), began_ns_(coir::monotonic_ns()) {}
 
 Figures::Counts Figures::now() const noexcept {
   const auto& counters = daemon_.server->counters();
@@ -63,20 +54,6 @@ Figures::Counts Figures::now() const noexcept {
 
 void Figures::step() noexcept {
   window_[steps_++ % kWindow] = now();
-}
-
-void Figures::read_sensors() noexcept {
-  const std::int64_t time = coir::monotonic_ns();
-  if (!has_hardware_ || (sensors_read_ns_ != 0 && time - sensors_read_ns_ < 10 * kSecondNs)) return;
-  sensors_read_ns_ = time;
-  const auto read = coir::blocking_borrowed(
-      [this](const coir::BlockingStop&) -> std::expected<std::size_t, coir::Error> {
-        const auto count = hardware_.thermometers(sensor_);
-        if (!count) return std::unexpected(coir::Error::from_errno(count.error()));
-        return *count;
-      },
-      coir::Deadline::after(5s));
-  sensors_ = read ? std::min(*read, kSensors) : 0;
 }
 
 void Figures::tell(FigureTexts& texts) const noexcept {
@@ -138,9 +115,11 @@ void Figures::tell_states(FigureTexts& texts) const noexcept {
 #endif
 
 void Figures::tell_sensors(FigureTexts& texts) const noexcept {
+  coir::port::Thermometer sensors[3];
+  const std::size_t count = daemon_.board.temperatures(sensors);
   char room[128];
   coir::Formatter text(room);
-  for (const auto& each : std::span(sensor_).first(sensors_))
+  for (const auto& each : std::span(sensors).first(count))
     text.add(text.text().empty() ? "" : ", ", each.name, " ", coir::fixed(each.millidegrees / 100, 1), " °C");
-  texts.add("temperature", "Temperature", sensors_ == 0 ? "no sensor" : text.text());
+  texts.add("temperature", "Temperature", count == 0 ? "no sensor" : text.text());
 }

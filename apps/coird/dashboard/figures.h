@@ -3,7 +3,6 @@
 #include <coir/config.h>
 #include <coir/format.h>
 #include <coir/http/detail/duration_histogram.h>
-#include <coir/port/hardware.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,26 +42,20 @@ class FigureTexts {
 // Figures tells the state of coird in a few texts. The ledger and the log are not among them.
 class Figures {
  public:
-  explicit Figures(const Daemon& daemon) noexcept : daemon_(daemon) {}
-
-  // open begins to count; `sysfs` is the folder with sensors, which may be absent.
-  void open(const char* sysfs) noexcept;
+  // It begins to count.
+  explicit Figures(Daemon& daemon) noexcept;
 
   // step makes the figures of a window, the last ten steps, from those of this moment. Called each second.
   void step() noexcept;
   // forget ends the window: durations and rates are those since the start again.
   void forget() noexcept { steps_ = 0; }
 
-  // read_sensors reads the temperatures, if they are older than ten seconds. It waits for files on the blocking pool.
-  void read_sensors() noexcept;
-
-  // tell adds all figures. One call at a time.
+  // tell adds all figures. One call at a time. It may wait for sensors.
   void tell(FigureTexts& texts) const noexcept;
 
  private:
   static constexpr std::size_t kWindow = 10;
   static constexpr std::size_t kBuckets = coir::http::DurationHistogram::kBuckets;
-  static constexpr std::size_t kSensors = 3;
 
   struct Counts {
     std::uint64_t requests = 0;
@@ -74,13 +67,8 @@ class Figures {
   void tell_states(FigureTexts& texts) const noexcept;
   void tell_sensors(FigureTexts& texts) const noexcept;
 
-  const Daemon& daemon_;
-  coir::port::Hardware hardware_;
-  bool has_hardware_ = false;
-  std::int64_t began_ns_ = 0;
-  std::int64_t sensors_read_ns_ = 0;
-  std::size_t sensors_ = 0;
-  coir::port::Thermometer sensor_[kSensors] = {};
+  Daemon& daemon_;
+  const std::int64_t began_ns_;
   std::size_t steps_ = 0;
   Counts window_[kWindow];
 };

@@ -56,7 +56,6 @@ bool Dashboard::publish() noexcept {
     const auto turn = turn_.lock();
     if (!turn) return false;
     figures_->step();
-    figures_->read_sensors();
     figures_->tell(texts);
   }
   ControlAnswer answer(room, true);

@@ -51,9 +51,8 @@ std::uint32_t sum_of_all(const Options& options, std::span<char*> arguments) noe
 
 std::uint32_t this_boot() noexcept {
   char id[64];
-  const auto file = coir::File::open("/proc/sys/kernel/random/boot_id");
-  const auto size = file ? file->read_at(id, 0) : std::unexpected(file.error());
-  return size ? coir::sum_of(std::span(id).first(*size)) : 0;
+  const auto text = coir::slurp(coir::EndRecordOptions().boot_id, id);
+  return text ? coir::sum_of(*text) : 0;
 }
 
 // look_at_record tells whether another coird has the folder, and whether the last one hung.

@@ -1,5 +1,6 @@
 #include "log_file.h"
 
+#include <coir/file.h>
 #include <coir/format.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,17 +27,12 @@ void LogFile::close() noexcept {
 
 int LogFile::open() noexcept {
   close();
-  // A named pipe without a reader is an error, and no reason to wait. Another user who may write to the folder must not have
-  // a file of root's changed by this name.
-  constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-  fd_ = ::open(path_, kFlags);
-  created_ = fd_ < 0 && errno == ENOENT;
-  if (created_) fd_ = ::open(path_, kFlags | O_CREAT | O_EXCL, 0640);
-  if (fd_ < 0) return errno;
-  struct stat status;
-  int error = ::fstat(fd_, &status) == 0 ? 0 : errno;
-  if (error == 0 && (!S_ISREG(status.st_mode) || status.st_nlink != 1)) error = EINVAL;
-  if (error == 0) error = mend();
+  // A named pipe without a reader is an error, and no reason to wait.
+  const coir::UnsharedFile file = coir::open_unshared(path_, O_RDWR | O_APPEND | O_NONBLOCK | O_NOCTTY, 0640);
+  if (file.error != 0) return file.error;
+  fd_ = file.fd;
+  created_ = file.created;
+  const int error = mend();
   if (error != 0) close();
   return error;
 }

@@ -218,6 +218,16 @@ class FileReplacement {
   char name_[256] = {};
 };
 
+// open_unshared (slurp.cpp) opens the file at `path`, or creates it with `mode`, for a program that may be root in a folder where
+// another user may write, too: no link, and no file that has another name. `flags` are open(2)'s. It blocks.
+// Returns 0 and the descriptor, or errno.
+struct UnsharedFile {
+  int error = 0;
+  int fd = -1;
+  bool created = false;
+};
+UnsharedFile open_unshared(const char* path, int flags, unsigned mode) noexcept;
+
 // slurp (slurp.cpp) reads the whole file at `path` as text, `most` bytes at most, into memory charged to `account`, or
 // into the caller's. Errors: as for File; limit (it is longer); invalid with EILSEQ (it is not UTF-8).
 [[nodiscard]] std::expected<FileBytes, Error> slurp(const char* path, Account& account, std::size_t most,

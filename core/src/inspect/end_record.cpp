@@ -14,6 +14,7 @@
 #include <coir/atomic.h>
 #include <coir/crash.h>
 #include <coir/deadline.h>
+#include <coir/file.h>
 #include <coir/port/seccomp.h>
 #include <coir/sum.h>
 
@@ -227,21 +228,17 @@ int write_head(int fd, std::size_t slot, std::uint64_t number, const EndRecordOp
   return put_at(fd, {g_image, sizeof g_image}, offset_of(slot));
 }
 
-// open_record opens the file, or returns -1 and sets errno.
-[[gnu::noinline]] int open_record(const char* folder) noexcept {
+// open_record opens the file.
+[[gnu::noinline]] UnsharedFile open_record(const char* folder) noexcept {
   char path[256];
-  if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits()) return errno = ENAMETOOLONG, -1;
-  const int fd = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  struct stat info;  // another user who may write to the folder must not have a file of root's changed by this name
-  if (fd < 0 || (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1)) return fd;
-  ::close(fd);
-  return errno = EPERM, -1;
+  if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits()) return {.error = ENAMETOOLONG};
+  return open_unshared(path, O_RDWR, 0600);
 }
 }  // namespace
 
 std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndRecordOptions& options) noexcept {
-  const int fd = open_record(folder);
-  if (fd < 0) return std::unexpected(Error::from_errno(errno));
+  const auto [error_of_open, fd, created] = open_record(folder);
+  if (fd < 0) return std::unexpected(Error::from_errno(error_of_open));
   const auto give_up = [fd](Error error) noexcept {
     ::close(fd);
     return std::unexpected(error);

@@ -20,6 +20,10 @@
 #include <coir/net/stream.h>
 #include <coir/spinlock.h>
 
+#if !COIR_NO_ASYNC
+#include <coir/event.h>
+#endif
+
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -130,10 +134,12 @@ class TlsContext {
   tls::Config* config_ = nullptr;
 };
 
-// TlsContextSlot holds the context for new handshakes. replace changes it; existing sessions keep theirs. Any thread.
+// TlsContextSlot holds the context for new handshakes. replace changes it; existing sessions keep theirs. It may be empty at
+// first, while a board has no random numbers for a key: then a server accepts nobody at its addresses until replace. Any thread.
 class TlsContextSlot {
  public:
-  explicit TlsContextSlot(TlsContext context) noexcept : context_(std::move(context)) {}
+  TlsContextSlot() noexcept = default;
+  explicit TlsContextSlot(TlsContext context) noexcept { replace(std::move(context)); }
 
   TlsContext current() const noexcept {
     const Locked locked(lock_);
@@ -144,12 +150,25 @@ class TlsContextSlot {
       const Locked locked(lock_);
       std::swap(context_, context);
     }
+#if !COIR_NO_ASYNC
+    filled_.set();
+#endif
     // The old one goes here, outside the lock.
   }
+
+#if !COIR_NO_ASYNC
+  // await waits until there is a context. Fiber or thread. Errors: timed_out, cancelled.
+  [[nodiscard]] std::expected<void, Error> await(Deadline deadline = Deadline::never()) noexcept {
+    return filled_.wait(deadline);
+  }
+#endif
 
  private:
   mutable Spinlock lock_;
   TlsContext context_;
+#if !COIR_NO_ASYNC
+  Event filled_;
+#endif
 };
 
 // TlsTicket is a session ticket (RFC 5077, RFC 8446 4.6.1; by TLS 1.2 the session's number too, where the server gives

@@ -65,15 +65,23 @@ std::size_t behind(std::size_t at, const Head& head) noexcept {
   return at + sizeof head + head.size;
 }
 
-// drop_oldest_of removes the oldest line of a source that has one.
-void drop_oldest_of(std::size_t source) noexcept {
-  std::size_t at = 0;
-  Head head = head_at(at);
-  while (head.source != source) head = head_at(at = behind(at, head));
-  const std::size_t end = behind(at, head);
-  memmove(g_lines + at, g_lines + end, g_size - end);
-  g_size -= end - at;
-  g_used[source] -= end - at;
+// drop_oldest_of removes the oldest lines of a source that has some, until they were `bytes` long, so that not each new line
+// has all others moved.
+void drop_oldest_of(std::size_t source, std::size_t bytes) noexcept {
+  std::size_t to = 0, at = 0, freed = 0;
+  const auto keep = [&](std::size_t size) {
+    memmove(g_lines + to, g_lines + at, size);
+    to += size;
+  };
+  while (freed < bytes && at < g_size) {
+    const Head head = head_at(at);
+    const std::size_t size = behind(at, head) - at;
+    head.source == source ? static_cast<void>(freed += size) : keep(size);
+    at += size;
+  }
+  keep(g_size - at);
+  g_size = to;
+  g_used[source] -= freed;
 }
 
 LogRecord record_of(std::size_t at, const Head& head) noexcept {
@@ -164,7 +172,7 @@ void LogRing::keep(LogSource& source, LogLevel level, std::string_view line) noe
     for (std::size_t other = 1; other < g_sources; ++other) {
       if (weight(other) > weight(most)) most = other;
     }
-    drop_oldest_of(most);
+    drop_oldest_of(most, std::min(kRecentLogBytes / 8, g_used[most] / 2));
   }
   const Head head = {.number = ++g_numbered,
                      .unix_seconds = static_cast<std::uint32_t>(now.tv_sec),

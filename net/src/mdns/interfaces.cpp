@@ -33,7 +33,7 @@ bool Interface::is_near(std::span<const unsigned char> address) const noexcept {
 }
 
 bool Interface::operator==(const Interface& other) const noexcept {
-  return index == other.index && std::ranges::equal(all(), other.all());
+  return index == other.index && hardware == other.hardware && std::ranges::equal(all(), other.all());
 }
 
 const Interface* Interfaces::find(std::uint32_t index) const noexcept {

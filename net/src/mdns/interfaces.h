@@ -25,6 +25,8 @@ struct LinkAddress {
 
 struct Interface {
   std::uint32_t index = 0;
+  // A sum of the link's own address (MAC): where that changes, the neighbours look for it at the old one.
+  std::uint32_t hardware = 0;
   std::uint8_t count = 0;
   LinkAddress addresses[kMostAddresses];
 

@@ -1,7 +1,9 @@
 #include "mdns/links.h"
 
+#include <coir/sum.h>
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -51,6 +53,21 @@ const T* body(const nlmsghdr& message) noexcept {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(&message) + NLMSG_HDRLEN);
 }
 
+// each_attribute visits what stands behind a message's body: its type and its bytes.
+template <class Body, class Visit>
+void each_attribute(const nlmsghdr& message, Visit visit) noexcept {
+  const char* attribute = reinterpret_cast<const char*>(&message) + NLMSG_SPACE(sizeof(Body));
+  const char* const end = reinterpret_cast<const char*>(&message) + message.nlmsg_len;
+  while (end - attribute >= static_cast<std::ptrdiff_t>(sizeof(rtattr))) {
+    rtattr each;
+    memcpy(&each, attribute, sizeof each);
+    if (each.rta_len < sizeof each || each.rta_len > end - attribute) break;
+    visit(each.rta_type, std::span(attribute + RTA_LENGTH(0), each.rta_len - RTA_LENGTH(0)));
+    if (end - attribute <= static_cast<std::ptrdiff_t>(RTA_ALIGN(each.rta_len))) break;
+    attribute += RTA_ALIGN(each.rta_len);
+  }
+}
+
 // Links is the links that take multicast, of which most may have no address, as a bridge's ports and containers' ends.
 struct Links {
   static constexpr std::size_t kMost = 128;
@@ -89,25 +106,29 @@ void take_address(const nlmsghdr& message, const Links& links, Interfaces& into)
   const std::size_t size = head->ifa_family == AF_INET ? 4 : head->ifa_family == AF_INET6 ? 16 : 0;
   if (size == 0) return;
   LinkAddress found;
-  const char* attribute = reinterpret_cast<const char*>(head) + NLMSG_ALIGN(sizeof(ifaddrmsg));
-  const char* const end = reinterpret_cast<const char*>(&message) + message.nlmsg_len;
-  while (end - attribute >= static_cast<std::ptrdiff_t>(sizeof(rtattr))) {
-    rtattr each;
-    memcpy(&each, attribute, sizeof each);
-    if (each.rta_len < sizeof each || each.rta_len > end - attribute) break;
+  each_attribute<ifaddrmsg>(message, [&](unsigned short type, std::span<const char> bytes) {
     // Where the two differ, IFA_ADDRESS is the other end of a line between two.
-    const bool own = each.rta_type == IFA_LOCAL || (each.rta_type == IFA_ADDRESS && found.size == 0);
-    if (own && each.rta_len == RTA_LENGTH(size)) {
-      memcpy(found.bytes, attribute + RTA_LENGTH(0), size);
-      found.size = static_cast<std::uint8_t>(size);
-    }
-    if (end - attribute <= static_cast<std::ptrdiff_t>(RTA_ALIGN(each.rta_len))) break;
-    attribute += RTA_ALIGN(each.rta_len);
-  }
+    const bool own = type == IFA_LOCAL || (type == IFA_ADDRESS && found.size == 0);
+    if (!own || bytes.size() != size) return;
+    memcpy(found.bytes, bytes.data(), size);
+    found.size = static_cast<std::uint8_t>(size);
+  });
   Interface* const at = found.size != 0 ? interface_of(head->ifa_index, links, into) : nullptr;
   if (at == nullptr) return;
   found.prefix = std::min<std::uint8_t>(head->ifa_prefixlen, static_cast<std::uint8_t>(size * 8));
   at->addresses[at->count++] = found;
+}
+
+// take_hardware takes the address of a link's hardware, where the link is one of `into`.
+void take_hardware(const nlmsghdr& message, Interfaces& into) noexcept {
+  const auto* link = body<ifinfomsg>(message);
+  if (link == nullptr) return;
+  for (Interface& each : std::span(into.list, into.count)) {
+    if (each.index != static_cast<std::uint32_t>(link->ifi_index)) continue;
+    each_attribute<ifinfomsg>(message, [&](unsigned short type, std::span<const char> bytes) {
+      if (type == IFLA_ADDRESS) each.hardware = sum_of(bytes);
+    });
+  }
 }
 
 // dump asks for one kind and takes each message of the answer.
@@ -143,6 +164,7 @@ std::expected<void, Error> scan_interfaces(Interfaces& into, std::span<char> roo
   auto done = dump(fd, RTM_GETLINK, room, [&](const nlmsghdr& message) { take_link(message, links); });
   // Without an address nothing can be sent there, so addresses choose the links. Those of IPv4 come first.
   if (done) done = dump(fd, RTM_GETADDR, room, [&](const nlmsghdr& message) { take_address(message, links, into); });
+  if (done) done = dump(fd, RTM_GETLINK, room, [&](const nlmsghdr& message) { take_hardware(message, into); });
   ::close(fd);
   return done;
 }

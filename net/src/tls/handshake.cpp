@@ -1,4 +1,5 @@
 #include <coir/config.h>
+#include <coir/net/randomness.h>
 #include <coir/program.h>
 #include <coir/sum.h>
 #include <coir/tls.h>
@@ -158,6 +159,10 @@ std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const ch
   // Without a name mbedTLS would not check the server's name at all.
   const bool client = mbedtls_ssl_conf_get_endpoint(&context.config()->ssl) == MBEDTLS_SSL_IS_CLIENT;
   if (client && name == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+#if !COIR_NO_ASYNC
+  // A step of the handshake would hold up the worker.
+  if (auto ready = await_randomness(deadline); !ready) return ready;
+#endif
   auto session =
       tls::Session::create(*context.config(), fd(), name, ticket == nullptr ? nullptr : ticket->get(), deadline);
   if (!session) return std::unexpected(session.error());

@@ -50,4 +50,30 @@ TEST(MdnsLinks, links_without_addresses_leave_room_for_those_that_have_some) {
   LONGS_EQUAL(0, end.status);
 }
 
+TEST(MdnsLinks, a_link_that_stays_up_and_gets_another_hardware_address_has_changed) {
+  const ChildEnd end = in_child([] {
+    if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0) return kNoNetwork;
+    if (system("ip link add a type veth peer name b && ip link set dev b addrgenmode none up && ip link set dev a "
+               "addrgenmode none up && "
+               "ip addr add 10.9.0.1/24 dev a") != 0)
+      return kNoNetwork;
+    mdns::Interfaces before, after, same;
+    char room[16384];
+    const int watch = mdns::watch_links();
+    if (!mdns::scan_interfaces(before, room) || !mdns::scan_interfaces(same, room) || before.count != 1) return 1;
+    if (!(before.list[0] == same.list[0])) return 2;
+    static_cast<void>(mdns::links_changed(watch, room));
+    if (system("ip link set dev a address 02:00:00:00:00:01") != 0) return kNoNetwork;
+    if (!mdns::links_changed(watch, room)) return 3;
+    if (!mdns::scan_interfaces(after, room) || after.count != 1) return 4;
+    return before.list[0] == after.list[0] ? 5 : 0;
+  });
+  if (end.status == kNoNetwork) {
+    printf("ok - a link that gets another hardware address # SKIP no network of its own, or no ip\n");
+    return;
+  }
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
+}
+
 }  // namespace mdns_links_test

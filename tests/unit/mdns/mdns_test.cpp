@@ -342,6 +342,14 @@ TEST(Mdns, another_address_is_announced_and_the_same_is_not) {  // 8.4
   CHECK_EQUAL(0, network.answers("A board.local 10.0.0.1"));
 }
 
+TEST(Mdns, another_hardware_address_is_announced) {  // 8.4
+  Network::Host& host = board();
+  host.interfaces.list[0].hardware = 1;
+  host.responder.set_interfaces(host.interfaces, network.now);
+  network.run(5'000);
+  CHECK_EQUAL(2, network.answers("A board.local 10.0.0.1 120 flush"));
+}
+
 TEST(Mdns, a_goodbye_takes_every_record_back) {  // 10.1
   Network::Host& host = board();
   host.responder.stop(network.room());

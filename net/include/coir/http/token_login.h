@@ -50,11 +50,12 @@ class TokenLogin {
   enum class Verdict : std::uint8_t {
     admitted,  // the cookie is in the head of the answer to come
     refused,   // a wrong token
-    busy,      // too many tokens are being judged, or the kernel has no randomness yet: 503
+    busy,      // too many tokens are being judged, or the kernel has no randomness after ten seconds: 503
     answered,  // no such form; it has been answered
   };
 
-  // log_in reads the form of a POST and judges its field "token". It may wait, for content and after wrong tokens.
+  // log_in reads the form of a POST and judges its field "token". It may wait, for content, after wrong tokens, and for
+  // the kernel's first random numbers.
   Verdict log_in(Exchange& exchange) noexcept;
 
   // log_out ends all logins.

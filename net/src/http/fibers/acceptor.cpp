@@ -1,8 +1,12 @@
 #include "http/fibers/acceptor.h"
 
 #include <coir/cancel_scope.h>
+#include <coir/config.h>
 #include <coir/detail/accounts.h>
 #include <coir/memory_watch.h>
+#if COIR_TLS
+#include <coir/tls.h>
+#endif
 
 #include <algorithm>
 #include <iterator>
@@ -18,7 +22,13 @@ using namespace std::chrono_literals;
 void Acceptor::accept_all(Listening& from) noexcept {
   constexpr int kBurst = 32;
   TcpListener& listener = from.listener;
-  for (int burst = 1; !engine_.stopping(); ++burst) {
+#if COIR_TLS
+  // Until there is a context the kernel holds the clients.
+  const bool may_accept = from.tls == nullptr || from.tls->await();
+#else
+  constexpr bool may_accept = true;
+#endif
+  for (int burst = 1; may_accept && !engine_.stopping(); ++burst) {
     if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {

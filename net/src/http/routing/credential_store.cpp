@@ -3,11 +3,11 @@
 #include <coir/detail/accounts.h>
 #include <coir/format.h>
 #include <coir/http/authorization.h>
+#include <coir/net/randomness.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 #include <coir/spinlock.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <memory>
 #include <new>
@@ -46,6 +46,7 @@ struct CredentialStore::State {
 
   TurnLock turn;  // of checking a password
   GuessLimits guesses;
+  Atomic<bool> has_key = false;
   char key[kDigestBytes];
 
   // The rest is guarded by the lock, which nobody holds while something waits.
@@ -61,6 +62,20 @@ struct CredentialStore::State {
   Credential banks[2][kMostEntries];
 
   std::span<const Credential> entries() const noexcept { return std::span(banks[bank]).first(count); }
+
+  // draw_key draws the key of the digests at the first password, when the kernel has random numbers. False: it has none after
+  // some time.
+  bool draw_key() noexcept {
+    // acquire pairs with the release below: the key is there.
+    if (has_key.load(std::memory_order_acquire)) return true;
+    char drawn[kDigestBytes];
+    if (!draw_secret(drawn, Deadline::after(std::chrono::seconds(10)))) return false;
+    const Locked locked(lock);
+    if (!has_key.load(std::memory_order_relaxed)) memcpy(key, drawn, sizeof key);
+    has_key.store(true, std::memory_order_release);
+    explicit_bzero(drawn, sizeof drawn);
+    return true;
+  }
 
   bool remembers(const Digest& digest) noexcept {
     const Locked locked(lock);
@@ -107,12 +122,7 @@ std::expected<CredentialStore, Error> CredentialStore::create(std::size_t most_w
     account::http.refund(kCheckBytes);
     return std::unexpected(Error{ErrorCode::no_memory});
   }
-  auto* const state = new (memory) State(most_waiting);
-  for (std::size_t have = 0; have < sizeof state->key;) {
-    const ssize_t got = ::getrandom(state->key + have, sizeof state->key - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  return CredentialStore(state);
+  return CredentialStore(new (memory) State(most_waiting));
 }
 
 CredentialStore::~CredentialStore() {
@@ -181,6 +191,7 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request, st
   char memory[256];
   const auto given = basic_credentials(request, memory);
   if (!given) return Verdict::refused;
+  if (!state_->draw_key()) return Verdict::busy;
   const Digest digest = keyed_digest({state_->key, sizeof state_->key}, {given->user, {"\0", 1}, given->password});
   if (state_->remembers(digest)) {
     explicit_bzero(memory, sizeof memory);
@@ -226,10 +237,7 @@ std::expected<std::string_view, Error> basic_line(std::string_view name, std::st
     return std::unexpected(Error{ErrorCode::invalid});
   }
   char salt[16];
-  for (std::size_t have = 0; have < sizeof salt;) {
-    const ssize_t got = ::getrandom(salt + have, sizeof salt - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
+  if (auto drawn = draw_secret(salt); !drawn) return std::unexpected(drawn.error());
   const std::string_view salt_text(salt, sizeof salt);
   const Digest hash = derive_digest(password, salt_text, iterations);
   return format(out, "basic ", name, " pbkdf2-sha256 ", iterations, " ", Hex(salt_text).text(), " ",

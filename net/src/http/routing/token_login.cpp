@@ -4,8 +4,8 @@
 #include <coir/http/content.h>
 #include <coir/http/token_login.h>
 #include <coir/http/wire/cookies.h>
+#include <coir/net/randomness.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/charged.h"
 #include "http/message/origin.h"
@@ -48,10 +48,10 @@ bool TokenLogin::admits(const Request& request) noexcept {
   return drawn_ && same_secret(given, {key_, sizeof key_});
 }
 
-// draw_key has a key, that of the logins before if there are any. False: the kernel has no randomness yet.
+// draw_key has a key, that of the logins before if there are any. False: the kernel has no randomness yet, after some time.
 bool TokenLogin::draw_key() noexcept {
-  unsigned char drawn[kKeyDigits / 2];
-  if (::getrandom(drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) return false;
+  char drawn[kKeyDigits / 2];
+  if (!draw_secret(drawn, Deadline::after(std::chrono::seconds(10)))) return false;
   const Locked locked(lock_);
   if (drawn_) return true;
   for (std::size_t i = 0; i < kKeyDigits; ++i) key_[i] = "0123456789abcdef"[(drawn[i / 2] >> (i % 2 * 4)) & 15];

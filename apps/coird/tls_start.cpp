@@ -1,0 +1,84 @@
+#include "tls_start.h"
+
+#if COIR_TLS
+
+#include <coir/net/randomness.h>
+#include <coir/program.h>
+#include <coir/stack_size.h>
+
+#include <utility>
+
+#include "complaint.h"
+#include "state.h"
+
+using coir::operator""_KiB;
+
+namespace {
+constexpr const char* kSeeTls = "coird --help explains --cert, --key and --state";
+}  // namespace
+
+bool TlsStart::prepare(const Options& options) noexcept {
+  if (!options.any_tls()) return true;
+  if (!options.check) recall_state(options.state);
+  if (!coir::time_valid()) warn({"the clock is not set; certificates are judged by an earlier time"});
+  // coird's own certificate is made when it is needed, not to be checked.
+  if (options.check && options.certificate_count == 0) return true;
+  if (!files_.emplace().read(options, kSeeTls)) return false;
+  slot_.emplace();
+  const bool ready = coir::randomness_ready();
+  if (!ready) say({"waiting for the kernel's random numbers: until then nothing is served with TLS"});
+  waits_ = coir::kFibers && !ready && !options.check;
+  return waits_ || make(options);
+}
+
+bool TlsStart::make(const Options& options) noexcept {
+  coir::TlsContext context = files_->make(options, true, kSeeTls);
+  files_.reset();
+  if (!context) return false;
+  slot_->replace(std::move(context));
+  if (!options.check) keep_state(options.state);
+  return true;
+}
+
+#if COIR_NO_ASYNC
+
+void TlsStart::start(const Options&) noexcept {}
+void TlsStart::stop() noexcept {}
+
+coir::TlsContext TlsStart::load_again(const Options& options, const char* cure) noexcept {
+  return load_credentials(options, false, cure);
+}
+
+#else
+
+void TlsStart::start(const Options& options) noexcept {
+  if (!waits_) return;
+  fiber_ = coir::spawn({.name = "tls start", .stack = 32_KiB}, [this, &options] {
+    if (!coir::await_randomness()) return;
+    const auto turn = turn_.lock();
+    // SIGHUP may have brought one.
+    if (!turn || slot_->current()) return;
+    if (make(options)) {
+      say({"the kernel has random numbers: TLS is served"});
+    } else {
+      complain("mend that, and send SIGHUP", {"nothing is served with TLS"});
+    }
+  });
+  if (!fiber_.started()) complain("restart coird", {"nothing is served with TLS: ", fiber_.error()});
+}
+
+void TlsStart::stop() noexcept {
+  if (!fiber_.started()) return;
+  static_cast<void>(fiber_.cancel());
+  static_cast<void>(fiber_.join());
+}
+
+coir::TlsContext TlsStart::load_again(const Options& options, const char* cure) noexcept {
+  if (!coir::randomness_ready()) return complain(cure, {"the kernel has no random numbers yet"}), coir::TlsContext();
+  const auto turn = turn_.lock();
+  return turn ? load_credentials(options, false, cure) : coir::TlsContext();
+}
+
+#endif
+
+#endif
