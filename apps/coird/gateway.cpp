@@ -185,8 +185,7 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
   if (table->secure() && !trust_ && !(trust_ = load_upstream_trust(options))) return std::nullopt;
 #endif
 #if COIRD_ROUTE_AUTH
-  const std::size_t most_waiting = options.server.max_active / 2;
-  if (!auth_.load(*table, most_waiting, *stays == '\0' ? "coird --help explains --routes" : stays + 2)) {
+  if (!auth_.load(*table, options, *stays == '\0' ? "coird --help explains --routes" : stays + 2)) {
     return std::nullopt;
   }
 #endif

@@ -44,6 +44,7 @@ void secrets_are_for(uid_t user, gid_t group) noexcept {
 }
 
 bool NamedFile::wrong(const char* cure, std::initializer_list<Word> what) const noexcept {
+  if (key != nullptr) return key->wrong(cure, what);
   if (options != nullptr) return options->wrong(option, path, cure, what);
   char problem[kLineBytes];
   coir::Formatter text(problem);
@@ -80,8 +81,8 @@ std::optional<std::string_view> read_token(const NamedFile& named, const char* c
   if (!line) return std::nullopt;
   const bool visible = std::ranges::all_of(*line, [](char c) { return c > ' ' && c <= '~'; });
   if (line->size() >= kShortest && visible) return line;
-  complain("head -c 24 /dev/urandom | base64 makes one",
-           {named.path, ": its first line is no token of ", kShortest, " characters or more"});
+  named.wrong("head -c 24 /dev/urandom | base64 makes one",
+              {"its first line is no token of ", kShortest, " characters or more"});
   return std::nullopt;
 }
 

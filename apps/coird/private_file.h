@@ -11,11 +11,12 @@
 
 #include "options/options.h"
 
-// NamedFile is a file, and the option that names it.
+// NamedFile is a file, and the option or the key of a route that names it.
 struct NamedFile {
   const char* path;
   const Options* options = nullptr;  // null: the line names the path alone
   const char* option = nullptr;
+  const Setting* key = nullptr;  // of a section [route PREFIX]
 
   // wrong says what is wrong with the file, as Options::wrong, and returns false.
   bool wrong(const char* cure, std::initializer_list<Word> what) const noexcept;

@@ -9,22 +9,28 @@
 
 using coir::http::CredentialStore;
 
-bool RouteAuth::load(const coir::http::ProxyTable& table, std::size_t most_waiting, const char* cure) noexcept {
+bool RouteAuth::load(const coir::http::ProxyTable& table, const Options& options, const char* cure) noexcept {
   for (File& file : files_) file.wanted = false;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string_view path = table[i].auth;
     if (path.empty()) continue;
     File* file = find(path);
     if (file != nullptr && file->wanted) continue;
-    if (file == nullptr && (file = make_room()) == nullptr)
-      return complain(cure, {"auth=", path, ": more than ", kMost, " files of credentials"});
+    // A file of routes has its lines judged before, and says which file is meant.
+    NamedFile named{.path = nullptr, .key = options.route_key("auth", path)};
+    const auto wrong = [&](const Word& first, const Word& second, const Word& third) {
+      if (named.key != nullptr) return named.wrong(cure, {first, second, third});
+      return complain(cure, {"auth=", path, ": ", first, second, third});
+    };
+    if (file == nullptr && (file = make_room()) == nullptr) return wrong("more than ", kMost, " files of credentials");
     if (!file->store) {
-      auto store = CredentialStore::create(most_waiting);
-      if (!store) return complain(cure, {"auth=", path, ": ", store.error()});
+      auto store = CredentialStore::create(options.server.max_active / 2);
+      if (!store) return wrong(store.error(), "", "");
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';
     }
-    if (!read_auth({file->path}, *file->store, cure)) return false;
+    named.path = file->path;
+    if (!read_auth(named, *file->store, cure)) return false;
     file->wanted = true;
     // By one that no route names nobody judges yet.
     if (!file->named) file->store->apply();

@@ -6,6 +6,8 @@
 #define COIRD_ROUTE_AUTH (COIR_PROXY && !COIR_NO_ASYNC && COIR_TLS && COIR_SITE)
 
 #if COIRD_ROUTE_AUTH
+#include "options/options.h"
+
 #include <coir/http/authorization.h>
 #include <coir/http/proxy_table.h>
 #include <coir/spinlock.h>
@@ -21,10 +23,11 @@ class RouteAuth {
  public:
   static constexpr std::size_t kMost = 4;  // each takes 20 KB
 
-  // load reads the files of a table, again those that are known; `most_waiting` is CredentialStore::create's. False: a line
-  // has said why not. settle follows once that table counts: until then what was read before counts on, and behind it
-  // files that the table does not name make room. One call at a time; on a fiber of 16 KB or before the run.
-  bool load(const coir::http::ProxyTable& table, std::size_t most_waiting, const char* cure) noexcept;
+  // load reads the files of a table of these options, again those that are known; half of the places may wait for a
+  // password. False: a line has said why not. settle follows once that table counts: until then what was read before
+  // counts on, and behind it files that the table does not name make room. One call at a time; on a fiber of 16 KB or
+  // before the run.
+  bool load(const coir::http::ProxyTable& table, const Options& options, const char* cure) noexcept;
   void settle() noexcept;
 
   // planned_bytes is what the files of a table take.

@@ -94,21 +94,22 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
   ScriptWords read;
   if (const char* const cure = read_words(where, words, read, bad); cure != nullptr)
     return setting.wrong(cure, {"'", bad, "'"});
-  options.applications[options.application_count++] = {.prefix = where, .urls = addresses, .words = words};
+  options.applications[options.application_count++] = {
+      .prefix = where, .urls = addresses, .words = words, .setting = &setting};
   return true;
 }
 
 bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept {
   if (options.root != nullptr) {
     if (::realpath(options.root, root_) == nullptr)
-      return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' cannot be resolved"});
+      return options.wrong("root", options.root, "--fastcgi needs the path of a folder",
+                           {"its path cannot be resolved"});
     // A script's name has a slash in front.
     if (strcmp(root_, "/") == 0) root_[0] = '\0';
   }
   for (const auto& given : std::span(options.applications).first(options.application_count)) {
     if (is_suffix(given.prefix) && files == nullptr)
-      return complain("name the folder of the scripts by --root",
-                      {"--fastcgi '", given.prefix, "': there are no files"});
+      return given.setting->wrong("name the folder of the scripts by --root", {"there are no files"});
     UpstreamServer servers[UpstreamServer::kMost];
     std::string_view bad;
     const std::size_t servers_count = parse_servers(given.urls, servers, bad);
@@ -129,8 +130,7 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
                                    .on_change = tell_of_upstream};
     (is_suffix(given.prefix) ? how.suffix : how.prefix) = given.prefix;
     auto& made = applications_[count_].emplace(std::span<const UpstreamServer>(servers, servers_count), how);
-    if (!made.problem().empty())
-      return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.problem()});
+    if (!made.problem().empty()) return given.setting->wrong({made.problem()});
     views_[count_++] = &made;
   }
   return true;

@@ -12,26 +12,23 @@ namespace {
 
 constexpr std::size_t kMostTrustBytes = 1024 * 1024;
 
+constexpr const char* kPem = "name a file of PEM";
+
 // read_pem reads a file that an option names. False: one line has said why not.
-bool read_pem(const char* option, const char* path, coir::FileBytes& into) noexcept {
-  auto file = coir::File::open(path);
-  auto bytes = file ? file->read_all(coir::account::tls, kMostTrustBytes) : std::unexpected(file.error());
-  if (!bytes) return complain("name a file of PEM", {option, " '", path, "': ", describe(bytes.error())});
+bool read_pem(const NamedFile& named, std::optional<coir::File> file, coir::FileBytes& into) noexcept {
+  if (!file) return false;
+  auto bytes = file->read_all(coir::account::tls, kMostTrustBytes);
+  if (!bytes) return named.wrong(kPem, {bytes.error()});
   into = std::move(*bytes);
   return true;
 }
 
-bool read_key(const char* path, coir::FileBytes& into) noexcept {
-  const auto file = open_private({path}, "--proxy-key names a file of PEM");
-  if (!file) return false;
-  auto bytes = file->read_all(coir::account::tls, kMostTrustBytes);
-  if (!bytes) return complain("name a file of PEM", {"--proxy-key '", path, "': ", describe(bytes.error())});
-  into = std::move(*bytes);
-  return true;
+bool read_public(const NamedFile& named, coir::FileBytes& into) noexcept {
+  return read_pem(named, open_named(named, kPem), into);
 }
 
 bool read_authorities(const Options& options, coir::FileBytes& into) noexcept {
-  if (options.proxy_authorities != nullptr) return read_pem("--proxy-ca", options.proxy_authorities, into);
+  if (options.proxy_authorities != nullptr) return read_public({options.proxy_authorities, &options, "proxy-ca"}, into);
   auto bundle = coir::read_system_authorities();
   if (!bundle) {
     return complain("--proxy-ca names a file of certificates",
@@ -50,7 +47,9 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   coir::TlsCertificate own;
   coir::TlsContext::Client wishes{.authorities = authorities.text()};
   if (options.proxy_certificate != nullptr) {
-    if (!read_pem("--proxy-cert", options.proxy_certificate, chain.bytes) || !read_key(options.proxy_key, key.bytes))
+    const NamedFile secret{options.proxy_key, &options, "proxy-key"};
+    if (!read_public({options.proxy_certificate, &options, "proxy-cert"}, chain.bytes) ||
+        !read_pem(secret, open_private(secret, kPem), key.bytes))
       return {};
     own = {.chain = chain.bytes.text(), .key = key.bytes.text()};
     wishes.certificate = &own;
@@ -59,12 +58,15 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   if (context) return std::move(*context);
   using Input = coir::TlsFault::Input;
   const Input input = coir::tls_fault(context.error()).input;
-  complain("--proxy-ca, --proxy-cert and --proxy-key name files of PEM",
-           {input == Input::key           ? options.proxy_key
-            : input != Input::authorities ? options.proxy_certificate
-            : options.proxy_authorities   ? options.proxy_authorities
-                                          : "the certificates that this machine trusts",
-            ": ", context.error()});
+  if (input == Input::key) {
+    options.wrong("proxy-key", options.proxy_key, kPem, {context.error()});
+  } else if (input != Input::authorities && options.proxy_certificate != nullptr) {
+    options.wrong("proxy-cert", options.proxy_certificate, kPem, {context.error()});
+  } else if (options.proxy_authorities != nullptr) {
+    options.wrong("proxy-ca", options.proxy_authorities, kPem, {context.error()});
+  } else {
+    complain("--proxy-ca names a file of certificates", {"the certificates that this machine trusts: ", context.error()});
+  }
   return {};
 }
 

@@ -62,19 +62,19 @@ bool McpAccess::open_introspection(const McpOptions& options, const coir::mcp::A
     if (!line) return false;
     const std::size_t colon = line->find(':');
     if (colon == line->npos || colon == 0)
-      return complain("as the issuer has registered this board",
-                      {options.client_file, ": its first line is not ID:SECRET"});
+      return all_->wrong("mcp-client-file", options.client_file, "as the issuer has registered this board",
+                         {"its first line is not ID:SECRET"});
     asked.client_id = line->substr(0, colon);
     asked.client_secret = line->substr(colon + 1);
   }
   auto client = coir::http::Client::create({.max_connections = 8, .max_resting = 2});
-  if (!client) return complain(kSeeAccess, {"--mcp-introspect: ", client.error()});
+  if (!client) return all_->wrong("mcp-introspect", options.introspect, kSeeAccess, {client.error()});
   client_.emplace(std::move(*client));
   asked.client = &*client_;
   auto made = coir::mcp::Introspection::create(asked);
   if (!made)
-    return complain("such as https://id.example/introspect",
-                    {"--mcp-introspect '", options.introspect, "', or what --mcp-client-file has: ", made.error()});
+    return all_->wrong("mcp-introspect", options.introspect, "such as https://id.example/introspect",
+                       {"it, or the content of mcp-client-file: ", made.error()});
   introspection_.emplace(std::move(*made));
   return true;
 }

@@ -33,11 +33,12 @@ bool Mounts::part(std::string_view text, Command& into) noexcept {
   return count != 0;
 }
 
-bool Mounts::open(const McpOptions& options, const coir::mcp::GatewayOptions& told) noexcept {
-  const std::size_t count = options.mounts.count;
+bool Mounts::open(const Options& options, const coir::mcp::GatewayOptions& told) noexcept {
+  const auto& given = options.mcp.mounts;
+  const std::size_t count = given.count;
   if (count == 0) return true;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view text = options.mounts.texts[i];
+    const std::string_view text = given.texts[i];
     const std::size_t equals = text.find('=');
     const std::string_view where = text.substr(equals + 1);
     coir::mcp::Mount& mount = mounts_[i];
@@ -50,11 +51,11 @@ bool Mounts::open(const McpOptions& options, const coir::mcp::GatewayOptions& to
       const auto end = std::find(std::begin(words), std::end(words), nullptr);
       mount.upstream.command = {words, static_cast<std::size_t>(end - words) + 1};
     } else {
-      return complain(kMountForm, {"--mcp-mount '", text, "': not a command of up to ", kMostWords, " words"});
+      return options.wrong("mcp-mount", text.data(), kMountForm, {"not a command of up to ", kMostWords, " words"});
     }
   }
   auto made = coir::mcp::Gateway::create(std::span(mounts_, count), told);
-  if (!made) return complain(kMountForm, {"--mcp-mount: ", made.error()});
+  if (!made) return options.wrong("mcp-mount", given.texts[0].data(), kMountForm, {made.error()});
   gateway_.emplace(std::move(*made));
   source_ = &gateway_->source();
   return true;

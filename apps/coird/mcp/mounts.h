@@ -1,6 +1,6 @@
 #pragma once
 
-#include "options.h"
+#include "../options/options.h"
 
 // --mcp-mount needs the client besides.
 #define COIRD_MOUNTS (COIRD_MCP && COIR_CLIENT && COIR_STREAMS)
@@ -21,7 +21,7 @@ class Mounts {
 
   // open prepares what the options name; nobody is asked yet. `told` hears of what has changed. False: one
   // line has said why not.
-  [[nodiscard]] bool open(const McpOptions& options, const coir::mcp::GatewayOptions& told) noexcept;
+  [[nodiscard]] bool open(const Options& options, const coir::mcp::GatewayOptions& told) noexcept;
 
   // sources is empty where nothing is mounted.
   std::span<coir::mcp::Source* const> sources() const noexcept { return {&source_, source_ != nullptr ? 1u : 0u}; }

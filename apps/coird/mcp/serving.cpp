@@ -98,7 +98,7 @@ bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
 #if COIRD_MOUNTS
   const coir::mcp::GatewayOptions telling{
       .changed = tell_change, .updated = tell_update, .wanted = wants, .context = this};
-  if (!mounts_.open(options, telling)) return false;
+  if (!mounts_.open(*daemon.options, telling)) return false;
   const std::span<coir::mcp::Source* const> sources = mounts_.sources();
 #else
   if (options.mounts.count != 0)

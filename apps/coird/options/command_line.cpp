@@ -128,6 +128,17 @@ bool Options::wrong(const char* option, const char* value, const char* cure,
   return complain(cure, {"--", option, " ", value, ": ", text.text()});
 }
 
+const Setting* Options::route_key(std::string_view key, std::string_view value) const noexcept {
+  const Setting* found = nullptr;
+  settings.each([&](const Setting& each) {
+    const std::string_view text = each.text;
+    if (each.is_route_key() && text.size() == key.size() + 1 + value.size() && text.starts_with(key) &&
+        text[key.size()] == '=' && text.ends_with(value))
+      found = &each;
+  });
+  return found;
+}
+
 bool parse_options(int count, char** arguments, Options& options, const char* instead) noexcept {
   // The file comes first: of an option that is there once, what the command line says counts.
   if (!find_config(count, arguments, options)) return false;

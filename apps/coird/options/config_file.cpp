@@ -198,6 +198,7 @@ class ConfigReader {
       shorthand.text = options_.settings.keep(whole.text());
       if (!take_fastcgi(shorthand, options_)) return false;
       options_.applications[options_.application_count - 1].keys = keys;
+      options_.applications[options_.application_count - 1].setting = &*own;
       return true;
     }
 #endif

@@ -78,6 +78,7 @@ struct Options {
     std::string_view urls;
     std::string_view words = {};         // of --fastcgi: the words after the addresses
     std::span<const Setting> keys = {};  // of [route PREFIX] in the file, url among them
+    const Setting* setting = nullptr;    // of an application: what names it
   };
   static constexpr std::size_t kMaxProxied = 64;
   Proxied proxied[kMaxProxied] = {};
@@ -121,6 +122,8 @@ struct Options {
   bool active_given = false;
   // wrong complains of the value of an option and returns false: of one in a file by FILE:LINE, as Setting::wrong.
   bool wrong(const char* option, const char* value, const char* cure, std::initializer_list<Word> what) const noexcept;
+  // route_key is the key of a section [route PREFIX] that has this value; null: none has.
+  const Setting* route_key(std::string_view key, std::string_view value) const noexcept;
   bool any_tls() const noexcept { return std::ranges::any_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool only_tls() const noexcept { return std::ranges::all_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }

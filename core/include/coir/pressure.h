@@ -18,7 +18,7 @@ namespace coir {
 // own.
 //
 // `rank` orders the steps, mildest first: reliefs of a lower rank are asked first. `line` is a literal that ends in a
-// newline; it is written to standard error when the step is taken, once until the pressure is over.
+// newline; it is written to standard error when the step is taken, once until the pressure has been over for 10 seconds.
 class PressureStep {
  public:
   constexpr PressureStep(std::uint8_t rank, const char* line) noexcept : line_(line), rank_(rank) {}
@@ -81,8 +81,8 @@ class Pressure {
   // took counts a step that the caller has taken by itself, and writes its line. Steps by reliefs are counted already.
   static void took(PressureStep& step) noexcept;
 
-  // eased tells whether the total has sunk below the low-water mark, a sixteenth below the ceiling. If so the pressure
-  // is over, and the next step writes its line again.
+  // eased tells whether the total has sunk below the low-water mark, a sixteenth below the ceiling. If so, and no step
+  // has been taken for 10 seconds, the pressure is over, and the next step writes its line again.
   static bool eased() noexcept;
 };
 

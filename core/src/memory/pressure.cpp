@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include <coir/atomic.h>
+#include <coir/deadline.h>
 
 namespace coir {
 
@@ -17,6 +18,10 @@ constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
 constinit Atomic<std::uint32_t> g_pressure{1};  // the number of the pressure that is, or comes next
 constinit Atomic<bool> g_line_written{false};   // a line was written in it
+constinit Atomic<std::int64_t> g_latest_ns{0};  // when a step was taken last
+
+// A want that comes again within this time is the same one.
+constexpr std::int64_t kCalmNs = 10'000'000'000;
 
 // Hold keeps the list as it is while it is changed.
 class [[nodiscard]] Hold {
@@ -75,6 +80,7 @@ bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
 
 void Pressure::took(PressureStep& step) noexcept {
   step.taken_.fetch_add(1, std::memory_order_relaxed);
+  g_latest_ns.store(monotonic_ns(), std::memory_order_relaxed);
   const std::uint32_t now = g_pressure.load(std::memory_order_relaxed);
   if (step.told_.load(std::memory_order_relaxed) == now || step.told_.exchange(now, std::memory_order_relaxed) == now) {
     return;
@@ -90,7 +96,9 @@ bool Pressure::eased() noexcept {
   const Account& total = Ledger::total();
   const std::size_t ceiling = total.ceiling();
   if (total.used() > ceiling - ceiling / 16) return false;
-  if (g_line_written.load(std::memory_order_relaxed) && g_line_written.exchange(false, std::memory_order_relaxed)) {
+  if (!g_line_written.load(std::memory_order_relaxed)) return true;
+  const bool is_over = monotonic_ns() - g_latest_ns.load(std::memory_order_relaxed) >= kCalmNs;
+  if (is_over && g_line_written.exchange(false, std::memory_order_relaxed)) {
     g_pressure.fetch_add(1, std::memory_order_relaxed);
   }
   return true;

@@ -14,14 +14,6 @@
 #include "socket/kernel.h"
 
 namespace coir::http {
-namespace {
-
-using namespace std::chrono_literals;
-
-// The deadlines of those that rest are looked at once a second.
-constexpr auto kLeastRest = 2s;
-
-}  // namespace
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
                        std::string_view instead) noexcept
@@ -162,7 +154,9 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
 
 // may_be_kept tells whether all that the exchange needs can be kept without the session, until `late`.
 bool Forwarding::may_be_kept(Deadline late) const noexcept {
-  return !session.engine_.stopping() && late >= Deadline::after(kLeastRest) && session.phase_ == Session::Phase::none &&
+  // Its deadline is looked at now and then.
+  const auto least = 2 * session.engine_.look_interval();
+  return !session.engine_.stopping() && late >= Deadline::after(least) && session.phase_ == Session::Phase::none &&
          session.added_ == 0 && session.out_used_ == 0 && !client_failed();
 }
 

@@ -162,6 +162,37 @@ TEST(HttpPlaces, nothing_is_lost_by_a_wait_without_a_place) {
   });
 }
 
+// Each of its waits is short, and all together are long. Nobody is cut off for it.
+TEST(HttpPlaces, a_client_that_sends_a_byte_again_and_again_keeps_no_place) {
+  constexpr std::size_t kContent = 4000;
+  const auto handler = [](Exchange& exchange) {
+    if (is_now(exchange)) return;
+    std::size_t have = 0;
+    char piece[64];
+    for (std::expected<std::size_t, coir::Error> got; (got = exchange.read_body(piece)).has_value();) have += *got;
+    exchange.respond(200, "text/plain", have == kContent ? "whole\n" : "part\n");
+  };
+  serving({.handler = handler, .max_active = kMostActive}, [&](Server&, const Address& address, Seen&) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"));
+    }
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    std::size_t sent = 0;
+    char heard[512];
+    for (bool answered = false; !answered && sent < kContent - 1; ++sent) {
+      for (auto& client : clients) expect(client->say("x"));
+      answered = other.stream.read(heard, coir::Deadline::after(2ms)).has_value();
+      if (sent == kContent - 2) expect(answered);
+    }
+    static const char rest[kContent] = {};
+    for (auto& client : clients) expect(client->say({rest, kContent - sent}) && client->hear("whole\n"));
+    for (auto& client : clients) client.reset();
+  });
+}
+
 // A handler that is cancelled while it waits without a place answers all the same.
 TEST(HttpPlaces, a_stop_ends_waits_without_a_place) {
   serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {

@@ -4,7 +4,10 @@
 #include <coir/pressure.h>
 
 #include <CppUTest/TestHarness.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace pressure_test {
@@ -38,6 +41,27 @@ struct Hoard {
   }
 };
 int Hoard::gave = 0;
+
+// Told counts the lines on standard error while it lives.
+struct Told {
+  int ends[2] = {-1, -1};
+  int before = -1;
+
+  Told() {
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) __builtin_trap();
+    before = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+  }
+  ~Told() {
+    dup2(before, STDERR_FILENO);
+    for (const int fd : {ends[0], ends[1], before}) close(fd);
+  }
+  long lines() const {
+    char text[1024];
+    const ssize_t got = read(ends[0], text, sizeof text);
+    return got > 0 ? std::count(text, text + got, '\n') : 0;
+  }
+};
 
 }  // namespace
 
@@ -102,6 +126,18 @@ TEST(Pressure, it_is_eased_below_the_low_water_mark) {
   CHECK_FALSE(Pressure::eased());
   Ledger::total().set_ceiling(Ledger::total().used() * 2);
   CHECK_TRUE(Pressure::eased());
+}
+
+TEST(Pressure, a_want_that_passes_and_comes_again_is_told_once) {
+  Told told;
+  const std::uint64_t before = close_idle.taken();
+  for (int times = 0; times < 3; ++times) {
+    Pressure::took(close_idle);
+    Ledger::total().set_ceiling(SIZE_MAX);
+    CHECK_TRUE(Pressure::eased());
+  }
+  LONGS_EQUAL(before + 3, close_idle.taken());
+  CHECK_TRUE(told.lines() <= 1);  // a test before may have told it
 }
 
 TEST(Pressure, a_removed_relief_is_not_called) {

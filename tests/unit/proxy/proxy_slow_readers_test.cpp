@@ -260,7 +260,7 @@ TEST(ProxySlowReaders, get_the_trailers_that_they_take) {
 
 TEST(ProxySlowReaders, one_that_reads_nothing_is_left_behind_its_time) {
   Bulk bulk;
-  through(bulk.script(), {}, {.write_timeout = 500ms}, [&](Server& server, const Address&, Stage& stage) {
+  through(bulk.script(), {}, {.write_timeout = 200ms}, [&](Server& server, const Address&, Stage& stage) {
     SlowReader reader(slowly(server), kShort);
     expect(until([&] { return stage.forwarder->counters().cancelled.load() == 1; }, soon()) && rest(server, stage, 0));
     expect(!reader.reads_all(kShort));

@@ -106,6 +106,40 @@ TEST(ProxySlowUploads, hold_no_place_and_no_buffer_while_nothing_moves) {
   });
 }
 
+TEST(ProxySlowUploads, that_send_a_byte_again_and_again_hold_no_place) {
+  constexpr std::size_t kContent = 4000;
+  const auto script = [](Peer& peer) {
+    for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+      if (head.starts_with("POST") && peer.hear_content(kContent).size() != kContent) return;
+      if (!peer.say(kHello)) return;
+    }
+  };
+  ServerOptions options;
+  options.max_active = 2;
+  through(script, {}, options, [&](Server& server, const Address& address, Stage& stage) {
+    static std::array<std::optional<Client>, kSlow> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"));
+    }
+    Client other(address);
+    expect(other.say(kFine));
+    std::size_t sent = 0;
+    char heard[512];
+    bool answered = false, all_rest = false;
+    for (; !(answered && all_rest) && sent < kContent - 1; ++sent) {
+      for (auto& client : clients) expect(client->say("x"));
+      answered = answered || other.stream.read(heard, coir::Deadline::after(4ms)).has_value();
+      if (answered) all_rest = until([&] { return stage.forwarder->waiting() == kSlow; }, coir::Deadline::after(4ms));
+    }
+    expect(answered && all_rest);
+    static const char rest[kContent] = {};
+    for (auto& client : clients) expect(client->say({rest, kContent - sent}) && client->hear("hello"));
+    expect(this->rest(server, stage, 0));
+    for (auto& client : clients) client.reset();
+  });
+}
+
 TEST(ProxySlowUploads, rest_between_any_two_bytes) {
   Taking upstream{.end = "0\r\n\r\n"};
   at_rest(upstream, {}, kBeginChunks, [&](Server& server, Client& client, Stage& stage) {
@@ -122,8 +156,8 @@ TEST(ProxySlowUploads, rest_between_any_two_bytes) {
 
 TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
   Taking upstream;
-  // It rests by then, for about two seconds: a busy machine may look only behind them.
-  through(upstream.script(), {.body_timeout = 2100ms}, {}, [&](Server&, const Address& address, Stage&) {
+  // It rests by then, unless the machine is busy.
+  through(upstream.script(), {.body_timeout = 300ms}, {}, [&](Server&, const Address& address, Stage&) {
     upstream.begun = upstream.gone = 0;
     Client client(address);
     expect(client.say(kBegin) && client.hear("408 Request Timeout"));
@@ -133,7 +167,7 @@ TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
 
 TEST(ProxySlowUploads, one_whose_time_is_too_short_to_rest_is_408_behind_it) {
   Taking upstream;
-  through(upstream.script(), {.body_timeout = 200ms}, {}, [&](Server&, const Address& address, Stage&) {
+  through(upstream.script(), {.body_timeout = 30ms}, {}, [&](Server&, const Address& address, Stage&) {
     Client client(address);
     expect(client.say(kBegin) && client.hear("408 Request Timeout"));
   });

@@ -199,7 +199,7 @@ TEST(ProxyStreams, a_stream_whose_client_reads_no_more_is_left) {
         }
         gone = true;
       },
-      {}, {.write_timeout = 500ms},
+      {}, {.write_timeout = 200ms},
       [&](Server&, const coir::Address& address, Stage& stage) {
         gone = false;
         coir::test::Client client(address);

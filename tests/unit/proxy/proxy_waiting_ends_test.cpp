@@ -102,7 +102,7 @@ TEST(ProxyWaitingEnds, an_answer_that_is_none_is_502) {
 TEST(ProxyWaitingEnds, the_deadline_ends_it_by_504) {
   Paused paused;
   paused.then = [](Peer& peer) { return peer.say(kHello); };
-  at_rest(paused, {.first_byte = 2100ms}, kWait, [&](Server&, Client& client, Stage& stage) {
+  at_rest(paused, {.first_byte = 1s}, kWait, [&](Server&, Client& client, Stage& stage) {
     const auto before = stage.forwarder->counters().timed_out.load();
     expect(client.hear("504 Gateway Timeout"));
     expect(stage.forwarder->counters().timed_out.load() == before + 1);

@@ -26,6 +26,7 @@ TEST_GROUP_BASE(RouteRules, HandlerServer) {
   void beside(std::string_view words, ScriptedServer::Script script, Visit visit, ProxyOptions gate = {},
               std::size_t servers = 1) {
     ServerOptions options;
+    look_often(options);
     options.handler = [](Exchange& exchange) {
       if (!proxy_->serve(exchange)) exchange.respond_status(404);
     };
@@ -292,13 +293,13 @@ TEST(RouteRules, a_stream_and_a_tunnel_that_are_silent_are_cut) {
 TEST(RouteRules, a_stream_that_says_something_in_time_is_not_cut) {
   std::atomic<bool> in_time{true};
   beside(
-      "rest-idle=400ms",
+      "rest-idle=200ms",
       [&](Peer& peer) {
         if (peer.hear().empty()) return;
         peer.say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
-        for (int i = 0; i < 25; ++i) {
-          const Deadline late = Deadline::after(200ms);
-          usleep(80'000);
+        for (int i = 0; i < 10; ++i) {
+          const Deadline late = Deadline::after(100ms);
+          usleep(40'000);
           peer.say(": \n");
           if (late.passed()) in_time = false;
         }

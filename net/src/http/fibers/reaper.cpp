@@ -26,8 +26,7 @@ bool Reaper::start() noexcept {
 
 void Reaper::run() noexcept {
   const ServerOptions& options = engine_.options;
-  const auto calm =
-      std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms, 1s);
+  const auto calm = engine_.look_interval();
   for (;;) {
     const bool some_wait = dispatcher_.gauges().waiting > 0;
     if (!dispatcher_.await_hurry(some_wait ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;

@@ -7,6 +7,9 @@
 #include <coir/cancellation.h>
 #endif
 
+#include <algorithm>
+#include <chrono>
+
 #include "http/session/client_limits.h"
 #include "http/session/connection.h"
 #include "http/session/handler_watch.h"
@@ -72,8 +75,8 @@ class Engine {
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
 
-  // offer lets others have a handler's place once it has been offered for a while, with its buffers unless it keeps
-  // them; a further offer changes nothing but that. It neither waits nor makes system calls. lend gives both away at
+  // offer lets others have a handler's place once its exchange has waited for a while, with its buffers unless it keeps
+  // them; a further offer changes nothing but that. It does not wait. lend gives both away at
   // once; it is false where no place is ever given away. reclaim has the place be the handler's again, and waits for
   // one if others have it. In builds with fibers.
   void offer(ActivePlace& place, bool keeps_buffers) noexcept;
@@ -109,6 +112,13 @@ class Engine {
   bool yield_turn() noexcept;
 
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
+
+  // look_interval is how often the times of connections at rest are looked at, in builds with fibers.
+  std::chrono::nanoseconds look_interval() const noexcept {
+    using namespace std::chrono_literals;
+    return std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms,
+                                                1s);
+  }
 
   const ServerOptions options;
   // False: a handler that waits keeps its place, because it has a thread, or because one request is served at a time.

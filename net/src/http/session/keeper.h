@@ -124,7 +124,7 @@ class Keeper {
   virtual void stopping() noexcept {}
   virtual bool stopped() noexcept { return true; }
 
-  // look_around is called by an engine with fibers at least once a second, for what a keeper does by the clock. It must
+  // look_around is called by an engine with fibers once in Engine::look_interval, for what a keeper does by the clock. It must
   // not wait. True: it is to be called again at once.
   virtual bool look_around(std::int64_t) noexcept { return false; }
 
