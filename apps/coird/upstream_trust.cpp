@@ -65,7 +65,8 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   } else if (options.proxy_authorities != nullptr) {
     options.wrong("proxy-ca", options.proxy_authorities, kPem, {context.error()});
   } else {
-    complain("--proxy-ca names a file of certificates", {"the certificates that this machine trusts: ", context.error()});
+    complain("--proxy-ca names a file of certificates",
+             {"the certificates that this machine trusts: ", context.error()});
   }
   return {};
 }
