@@ -417,7 +417,7 @@ TEST(Client, tells_success_from_the_rest) {
   status("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
   status("HTTP/1.1 300 Choose\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
   with_answer(kHello, [&](auto& response) { expect(response && response->expect_success()); });
-  STRCMP_EQUAL("the server has no such thing", describe({ErrorCode::not_found, 0x48001000 + 404}));
+  STRCMP_EQUAL("the server has no such thing", coir::describe({ErrorCode::not_found, 0x48001000 + 404}));
 }
 
 TEST(Client, ends_a_phase_by_its_own_deadline) {
