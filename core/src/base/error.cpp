@@ -1,5 +1,5 @@
+#include <coir/atomic.h>
 #include <coir/error.h>
-#include <coir/port/atomic.h>
 #include <errno.h>
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <coir/cancellation.h>
 #endif
 
+#include <coir/detail/chrono.h>
 #include <algorithm>
-#include <chrono>
 
 #include "http/session/client_limits.h"
 #include "http/session/connection.h"
