@@ -4,6 +4,7 @@
 #include <coir/detail/accounts.h>
 #include <coir/fiber.h>
 #include <coir/mcp/client.h>
+#include <coir/port/memory.h>
 #include <coir/program.h>
 #include <coir/runtime.h>
 
@@ -116,6 +117,34 @@ TEST(McpFanOut, branches_that_wait_hold_neither_fiber_nor_buffer) {
     until([&] { return gone == kServers; });
   });
 }
+
+#if !COIR_ASAN && !COIR_TSAN && !defined(COIR_PAINT)
+// go_deep touches two pages of the caller's stack.
+[[gnu::noinline]] void go_deep() {
+  volatile char touched[8192];
+  for (std::size_t i = 0; i < sizeof touched; i += 512) touched[i] = 1;
+}
+
+TEST(McpFanOut, a_call_that_waits_holds_one_page_of_stack) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
+    for (Branch& each : branches) each.tool = "hang";
+    g_hanging = 0;
+    std::atomic<char*> page = nullptr;
+    auto whole = coir::spawn({.name = "whole", .stack = 16 * 1024}, [&] {
+      go_deep();
+      const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+      page = reinterpret_cast<char*>(here & ~std::uintptr_t{coir::port::kPageBytes - 1});
+      expect(!fan_out(branches));
+    });
+    expect(until_parked(whole));
+    until([&] { return g_hanging == kServers; });
+    constexpr std::size_t kBelow = 3 * coir::port::kPageBytes;
+    until([&] { return coir::port::resident_bytes(page - kBelow, kBelow) == 0; });
+    expect(coir::port::resident_bytes(page, coir::port::kPageBytes) == coir::port::kPageBytes);
+    expect(whole.cancel().has_value() && whole.join().has_value());
+  });
+}
+#endif
 
 // The client gives its server less time to answer than the branch has.
 TEST(McpFanOut, a_branch_that_waits_ends_when_its_client_s_time_for_an_answer_is_over) {
