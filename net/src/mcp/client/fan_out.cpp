@@ -24,11 +24,11 @@ static_assert(sizeof(FanOut) % alignof(FanOutPart) == 0);
 }  // namespace
 
 void FanOut::tell(Branch& branch) noexcept {
-  if (options.came == nullptr) return;
+  if (!options.came) return;
   // A branch that was cancelled is told of as well.
   const Shield shield(Deadline::never());
   const auto held = telling.lock();
-  options.came(options.context, branch);
+  options.came(branch);
 }
 
 // end is a part's last.

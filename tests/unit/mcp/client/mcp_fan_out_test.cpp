@@ -84,12 +84,9 @@ TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
       std::size_t count = 0;
     } came;
     const std::int64_t begun = coir::monotonic_ns();
-    const auto answered = fan_out(branches, {.came =
-                                                 [](void* context, Branch& branch) noexcept {
-                                                   auto& own = *static_cast<Came*>(context);
-                                                   if (own.count < kServers) own.order[own.count++] = &branch;
-                                                 },
-                                             .context = &came});
+    const auto answered = fan_out(branches, {.came = [&own = came](Branch& branch) {
+                                    if (own.count < kServers) own.order[own.count++] = &branch;
+                                  }});
     expect(answered && *answered == kServers - 2);
     for (std::size_t i = 0; i < kServers; ++i) expect(branches[i].outcome.has_value() == (i != 3 && i != 5));
     expect(branches[3].outcome.error() == ErrorCode::timed_out && branches[3].took >= 300ms);
