@@ -35,12 +35,12 @@ struct Board {
   std::optional<mcp::McpClient> client;
 };
 
-void show(void* branches, mcp::Branch& branch) noexcept {
+void show(const mcp::Branch* branches, const mcp::Branch& branch) {
   const auto text =
       branch.outcome ? branch.outcome->result()["content"][0]["text"].text() : std::unexpected(coir::Error{});
   coir::on_worker_stack([&] {
-    printf("board %d: %.*s\n", static_cast<int>(&branch - static_cast<mcp::Branch*>(branches)),
-           text ? static_cast<int>(text->size()) : 9, text ? text->data() : "no answer");
+    printf("board %d: %.*s\n", static_cast<int>(&branch - branches), text ? static_cast<int>(text->size()) : 9,
+           text ? text->data() : "no answer");
   });
 }
 
@@ -59,8 +59,8 @@ int main() {
       branch.tool = "temperature";
       if (board.number == 3) branch.within = 500ms;
     }
-    const auto answered =
-        mcp::fan_out(branches, {.deadline = coir::Deadline::after(60s), .came = show, .context = branches});
+    const auto answered = mcp::fan_out(branches, {.deadline = coir::Deadline::after(60s),
+                                                  .came = [&](mcp::Branch& branch) { show(branches, branch); }});
     const auto raced = mcp::fan_out(branches, {.spread = mcp::Spread::race});
     coir::on_worker_stack([&] {
       printf("%zu of 4 have answered\n", answered ? *answered : 0);

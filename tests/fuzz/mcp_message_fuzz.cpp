@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   require((message->kind == MessageKind::request) == (!message->method.empty() && message->id.given));
   require(message->id == id);
-  if (message->kind == MessageKind::response) require(is_kind(message->result, JsonKind::object));
+  if (message->kind == MessageKind::response) require(is_kind(message->params, JsonKind::object));
   judge_arguments(member_of(message->params, "arguments"));
   return 0;
 }

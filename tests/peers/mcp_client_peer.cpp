@@ -66,7 +66,7 @@ void write_object(JsonWriter& out, std::optional<JsonView> schema) {
   out.end();
 }
 
-bool answer(void*, const Question& question, JsonWriter& out) noexcept {
+bool answer(const Question& question, JsonWriter& out) noexcept {
   if (question.method != "elicitation/create") return false;
   out.object().member("action", "accept").name("content");
   write_object(out, question.params.find("requestedSchema"));
@@ -104,8 +104,7 @@ int run(const char* url) {
   if (!listed) return 2;
   // A legacy server may ask on its stream of changes, as soon as that is there.
   coir::Event listens;
-  CallOptions listening{.context = &listens};
-  listening.told = [](void* event, const Notification&) noexcept { static_cast<coir::Event*>(event)->set(); };
+  const CallOptions listening{.told = [&](const Notification&) { listens.set(); }};
   auto listener = coir::spawn([&] {
     static_cast<void>(client->listen({.tools = true}, listening));
     listens.set();

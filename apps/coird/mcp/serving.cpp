@@ -14,9 +14,19 @@ namespace {
 
 constexpr const char* kSeeMcp = "coird --help explains --mcp";
 
-coir::mcp::Verdict judge(void* box, const coir::http::Request&, std::string_view token,
-                         coir::mcp::Principal& who) noexcept {
-  return static_cast<Toolbox*>(box)->access->judge(token, who);
+// write_audit is a line for what was asked for. A name is the client's text: it is quoted.
+void write_audit(const coir::mcp::Audit& line) noexcept {
+  constexpr std::size_t kMostOfName = 80;
+  char text[kMostOfName * 6 + 160];
+  coir::Formatter out(text);
+  out.add("mcp: ", line.method.empty() ? std::string_view("a request") : line.method);
+  if (!line.name.empty()) out.add(" ", coir::json_quoted(line.name.substr(0, kMostOfName)));
+  if (!line.who.empty()) out.add(" by ", line.who);
+  out.add(": ", line.outcome);
+  if (line.code != 0) out.add(" (", line.code, ")");
+  out.add(", ", line.took.count(), " ms");
+  static constinit coir::LogSource calls("mcp");  // without a rate: each call is a line
+  say(calls, coir::LogLevel::info, {out.text()});
 }
 
 }  // namespace
@@ -31,38 +41,6 @@ bool McpServing::tells_issuer(std::string_view path) const noexcept {
   path.remove_prefix(kDocument.size());
   return path.empty() || path == path_;
 }
-
-// write_audit is a line for what was asked for. A name is the client's text: it is quoted.
-void McpServing::write_audit(void*, const coir::mcp::Audit& line) noexcept {
-  constexpr std::size_t kMostOfName = 80;
-  char text[kMostOfName * 6 + 160];
-  coir::Formatter out(text);
-  out.add("mcp: ", line.method.empty() ? std::string_view("a request") : line.method);
-  if (!line.name.empty()) out.add(" ", coir::json_quoted(line.name.substr(0, kMostOfName)));
-  if (!line.who.empty()) out.add(" by ", line.who);
-  out.add(": ", line.outcome);
-  if (line.code != 0) out.add(" (", line.code, ")");
-  out.add(", ", line.took.count(), " ms");
-  static constinit coir::LogSource calls("mcp");  // without a rate: each call is a line
-  say(calls, coir::LogLevel::info, {out.text()});
-}
-
-void McpServing::tell_change([[maybe_unused]] void* serving, [[maybe_unused]] coir::mcp::ItemKind kind) noexcept {
-  auto& server = static_cast<McpServing*>(serving)->server_;
-  if (server) server->list_changed(kind);
-}
-
-#if COIRD_MOUNTS
-void McpServing::tell_update(void* serving, std::string_view uri) noexcept {
-  auto& server = static_cast<McpServing*>(serving)->server_;
-  if (server) server->resource_updated(uri);
-}
-
-bool McpServing::wants(void* serving, std::string_view uri) noexcept {
-  auto& server = static_cast<McpServing*>(serving)->server_;
-  return server && server->wants(uri);
-}
-#endif
 
 void McpServing::start() noexcept {
 #if COIRD_MOUNTS
@@ -79,7 +57,6 @@ void McpServing::stop() noexcept {
 bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
   path_ = options.path;
   if (!access_.open(*daemon.options)) return false;
-  box_.access = &access_;
   box_.board = &daemon.board;
   box_.daemon = &daemon;
   utsname names = {};
@@ -97,7 +74,15 @@ bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
 #endif
 #if COIRD_MOUNTS
   const coir::mcp::GatewayOptions telling{
-      .changed = tell_change, .updated = tell_update, .wanted = wants, .context = this};
+      .changed =
+          [this](coir::mcp::ItemKind kind) {
+            if (server_) server_->list_changed(kind);
+          },
+      .updated =
+          [this](std::string_view uri) {
+            if (server_) server_->resource_updated(uri);
+          },
+      .wanted = [this](std::string_view uri) { return server_ && server_->wants(uri); }};
   if (!mounts_.open(*daemon.options, telling)) return false;
   const std::span<coir::mcp::Source* const> sources = mounts_.sources();
 #else
@@ -105,6 +90,12 @@ bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
     return complain("build it with both", {"--mcp-mount: this coird was built without COIR_CLIENT or COIR_STREAMS"});
   const std::span<coir::mcp::Source* const> sources;
 #endif
+  coir::mcp::Authorize judge;
+  if (access_.by_issuer()) {
+    judge = [this](const coir::http::Request&, std::string_view token, coir::mcp::Principal& who) {
+      return access_.judge(token, who);
+    };
+  }
   auto server = coir::mcp::McpServer::create({
       .name = "coird",
       .title = "coird",
@@ -116,7 +107,7 @@ bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
       .every_tool = false,
       .allow_origins = {options.origins.texts, options.origins.count},
       .token = access_.token(),
-      .authorize = access_.by_issuer() ? judge : nullptr,
+      .authorize = judge,
       .audit = write_audit,
       .resource_url = access_.resource(),
       .authorization_servers = access_.issuers(),

@@ -37,11 +37,6 @@ class McpServing {
   void serve_metadata(coir::http::Exchange& exchange) noexcept { server_->serve_metadata(exchange); }
 
  private:
-  static void tell_change(void* serving, coir::mcp::ItemKind kind) noexcept;
-  static void tell_update(void* serving, std::string_view uri) noexcept;
-  static bool wants(void* serving, std::string_view uri) noexcept;
-  static void write_audit(void* box, const coir::mcp::Audit& line) noexcept;
-
   std::string_view path_;
   McpAccess access_;
   Toolbox box_;

@@ -19,7 +19,6 @@ struct Toolbox {
   BoardParts* board = nullptr;
   coir::Mutex converter;  // one reading at a time: its channel is chosen by a write
   Fetcher* fetcher = nullptr;
-  const McpAccess* access = nullptr;
   char host[65] = {};     // this machine's name
   char kernel[130] = {};  // "Linux 5.10.4"
   char machine[65] = {};

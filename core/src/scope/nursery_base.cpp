@@ -11,8 +11,8 @@
 
 namespace coir::detail {
 
-void NurseryBase::enter() noexcept {
-  detail::enter(scope_, Deadline::never());
+void NurseryBase::enter(Deadline deadline) noexcept {
+  detail::enter(scope_, deadline);
   show(scope_);
   entered_ = true;
   if (scope_.owner != nullptr) owner_id_ = scope_.owner->id.load(std::memory_order_relaxed);

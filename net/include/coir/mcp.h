@@ -24,6 +24,7 @@
 
 #include <coir/port/needs_fibers.h>
 
+#include <coir/callable.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/ledger.h>
@@ -167,7 +168,7 @@ enum class Verdict : std::uint8_t {
 
 // Authorize judges a request by its bearer token, an absent view (data() == nullptr) where it brings none. From the
 // request's fiber; it may wait.
-using Authorize = Verdict(void* context, const http::Request& request, std::string_view token, Principal& who);
+using Authorize = Callable<Verdict(const http::Request& request, std::string_view token, Principal& who)>;
 
 // Audit is one line of what has been done, valid while the hook runs.
 struct Audit {
@@ -193,7 +194,7 @@ struct McpServerOptions {
   std::span<const ResourceTemplate> templates = {};
   std::span<const Prompt> prompts = {};
   std::span<Source* const> sources = {};
-  void* context = nullptr;  // for Call::context, and the hooks
+  void* context = nullptr;  // for Call::context: a tool has no captures, so that a table of tools is constant
   // Only the tools that are named here are offered, unless `every_tool`; McpServer::enable changes it.
   std::span<const std::string_view> enabled_tools = {};
   bool every_tool = true;
@@ -204,8 +205,8 @@ struct McpServerOptions {
   // With a token, requests must bring it, compared in constant time. With authorize, that judges instead, as by
   // coir/mcp/access.h.
   std::string_view token = {};
-  Authorize* authorize = nullptr;
-  void (*audit)(void* context, const Audit& line) = nullptr;
+  Authorize authorize;
+  Callable<void(const Audit& line)> audit;
   // OAuth 2.1 (RFC 9728): this server's URL as a resource, and who issues tokens for it; empty: no document.
   std::string_view resource_url = {};
   std::span<const std::string_view> authorization_servers = {};

@@ -35,8 +35,9 @@ class NurseryBase {
   NurseryBase(const NurseryBase&) = delete;
   NurseryBase& operator=(const NurseryBase&) = delete;
 
-  // enter makes it the caller's nursery until retreat; adopt makes it one that only its children run in.
-  void enter() noexcept;
+  // enter makes it the caller's nursery until retreat, as a cancel scope with that deadline does; adopt makes it one that only
+  // its children run in.
+  void enter(Deadline deadline = Deadline::never()) noexcept;
   void adopt() noexcept;
   void retreat() noexcept;
 

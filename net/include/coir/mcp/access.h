@@ -27,15 +27,12 @@ namespace coir::mcp {
 // An OAuth 2.1 resource server: who may ask is decided by access tokens that an authorization server issues. They are judged by
 // its public key, or by asking it.
 //
-//   struct App { mcp::SigningKeys keys; };
-//   mcp::Verdict judge(void* app, const http::Request&, std::string_view token, mcp::Principal& who) {
-//     return static_cast<App*>(app)->keys.judge(token, who);
-//   }
-//   ...
 //   auto keys = mcp::SigningKeys::read(pem, {.issuer = "https://id.example", .audience = "https://board.example/mcp"});
-//   App app{std::move(*keys)};
-//   mcp::McpServer::create({.tools = kTools, .context = &app, .authorize = judge,
-//                        .resource_url = "https://board.example/mcp", .authorization_servers = kIssuers});
+//   mcp::McpServer::create({.tools = kTools,
+//                           .authorize = [&](const http::Request&, std::string_view token, mcp::Principal& who) {
+//                             return keys->judge(token, who);
+//                           },
+//                           .resource_url = "https://board.example/mcp", .authorization_servers = kIssuers});
 
 // AccessRules is which tokens are taken. All that it refers to outlives what has the rules.
 struct AccessRules {

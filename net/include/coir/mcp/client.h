@@ -15,6 +15,7 @@
 #endif
 
 #include <coir/atomic.h>
+#include <coir/callable.h>
 #include <coir/deadline.h>
 #include <coir/http/client.h>
 #include <coir/json_writer.h>
@@ -27,7 +28,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 namespace coir::mcp {
@@ -75,29 +75,27 @@ struct McpClientOptions {
   std::chrono::milliseconds longest_pause{30'000};
   // The server may ask us by `asked`, which writes the result and returns true, or returns false: then an elicitation is
   // declined, and anything else refused. It runs on the fiber that waits for the answer, and may wait. A legacy server
-  // may ask on its stream of changes instead: somebody has to listen then. Null: nothing may be asked, whatever the flags
+  // may ask on its stream of changes instead: somebody has to listen then. Empty: nothing may be asked, whatever the flags
   // say.
   bool elicitation = false;
   bool sampling = false;
   bool roots = false;
-  bool (*asked)(void* context, const Question& question, JsonWriter& answer) noexcept = nullptr;
-  void* context = nullptr;  // of asked
+  Callable<bool(const Question& question, JsonWriter& answer)> asked;
 };
 
 struct CallOptions {
   Deadline deadline;  // never: McpClientOptions::timeout from now on
-  // told is called with what comes before the answer, on the caller's fiber. Null: no progress is asked for.
-  void (*told)(void* context, const Notification& notification) noexcept = nullptr;
-  void* context = nullptr;     // of told and asked
+  // told is called with what comes before the answer, on the caller's fiber. Empty: no progress is asked for.
+  Callable<void(const Notification& notification)> told;
   std::string_view log_level;  // of log lines that a modern server is to send, such as "info"; empty: none
   std::string_view meta;       // further members of `_meta`, as a JSON object
   // The schema of a tool, as JSON: it tells which arguments stand in fields of the request, too (x-mcp-header).
   std::string_view input_schema;
-  // `asked` answers what a modern server asks while it answers this request; null: as McpClientOptions say. With
+  // `asked` answers what a modern server asks while it answers this request; empty: as McpClientOptions say. With
   // hand_on nobody does: a result of `input_required` is the answer, and the caller sends the request again with what
   // it has found out.
   const CapabilitySet* capabilities = nullptr;
-  bool (*asked)(void* context, const Question& question, JsonWriter& answer) noexcept = nullptr;
+  Callable<bool(const Question& question, JsonWriter& answer)> asked;
   bool hand_on = false;
 };
 
@@ -205,19 +203,9 @@ class McpClient {
   // lists.cpp has what follows. list goes through the pages of a list and calls `each` with every item and its JSON,
   // which live while it runs; it may wait, and ends the walk by false. Tools whose x-mcp-header no request can carry are
   // left out, as the protocol wants.
-  using Each = bool (*)(void* context, JsonView item, std::string_view text) noexcept;
-  [[nodiscard]] std::expected<ListedAs, Failure> list(Listed what, Each each, void* context,
+  using Each = Callable<bool(JsonView item, std::string_view text)>;
+  [[nodiscard]] std::expected<ListedAs, Failure> list(Listed what, const Each& each,
                                                       const CallOptions& options = {}) noexcept;
-  template <class F>
-    requires std::is_nothrow_invocable_r_v<bool, F&, JsonView, std::string_view>
-  [[nodiscard]] std::expected<ListedAs, Failure> list(Listed what, F&& each, const CallOptions& options = {}) noexcept {
-    return list(
-        what,
-        [](void* context, JsonView item, std::string_view text) noexcept {
-          return (*static_cast<std::remove_reference_t<F>*>(context))(item, text);
-        },
-        const_cast<void*>(static_cast<const void*>(&each)), options);
-  }
 
   // listen has options.told called with changes until the stream ends, the deadline passes or the caller is cancelled;
   // without a deadline it goes on. Success: the server has ended it in good order. With a legacy server a broken stream
@@ -261,9 +249,8 @@ struct FanOutOptions {
   Deadline deadline;        // of all together
   std::uint32_t limit = 0;  // branches at a time; 0: all
   // came is called as each branch ends, by the fiber of that branch, one at a time. It may wait, and others then wait for
-  // it. Null: none.
-  void (*came)(void* context, Branch& branch) noexcept = nullptr;
-  void* context = nullptr;
+  // it.
+  Callable<void(Branch& branch)> came;
 };
 
 // fan_out calls the tools of all branches at once, and returns how many have answered. While a modern server by HTTP is

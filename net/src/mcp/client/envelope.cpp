@@ -22,7 +22,7 @@ void write_meta(JsonWriter& out, const McpClientState& state, const Agreement& s
     write_capabilities(out, ask.options.capabilities != nullptr ? *ask.options.capabilities : offered(state.options));
     if (!ask.options.log_level.empty()) out.member(kLogLevelKey, ask.options.log_level);
   }
-  if (ask.options.told != nullptr) out.member("progressToken", ask.id);
+  if (ask.options.told) out.member("progressToken", ask.id);
   write_members(out, ask.options.meta);
 }
 
@@ -30,7 +30,7 @@ void write_meta(JsonWriter& out, const McpClientState& state, const Agreement& s
 
 CapabilitySet offered(const McpClientOptions& options) noexcept {
   unsigned set = 0;
-  if (options.asked == nullptr) return 0;
+  if (!options.asked) return 0;
   if (options.sampling) set |= capability_set(Capability::sampling);
   if (options.elicitation) set |= capability_set(Capability::elicitation);
   if (options.roots) set |= capability_set(Capability::roots);
@@ -49,7 +49,7 @@ std::expected<void, Error> write_request(GrowingText& into, const McpClientState
                                          const Ask& ask) noexcept {
   JsonWriter out(into);
   out.object().member("jsonrpc", "2.0").member("id", ask.id).member("method", ask.request.method);
-  const bool wants_meta = session.modern() || ask.options.told != nullptr || !ask.options.meta.empty();
+  const bool wants_meta = session.modern() || bool(ask.options.told) || !ask.options.meta.empty();
   if (wants_meta || !ask.request.params.empty() || !ask.more.empty()) {
     out.name("params").object();
     if (wants_meta) {

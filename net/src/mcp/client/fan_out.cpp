@@ -1,8 +1,11 @@
 #include "mcp/client/fan_out_part.h"
 
+#include <coir/detail/idle_stack.h>
 #include <coir/fiber.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "base/charged.h"
 #include "mcp/client/account.h"
@@ -11,12 +14,21 @@ namespace coir::mcp {
 
 namespace detail {
 
+namespace {
+
+constexpr std::size_t bytes_of(std::size_t parts) noexcept {
+  return sizeof(FanOut) + parts * sizeof(FanOutPart);
+}
+static_assert(sizeof(FanOut) % alignof(FanOutPart) == 0);
+
+}  // namespace
+
 void FanOut::tell(Branch& branch) noexcept {
-  if (options.came == nullptr) return;
+  if (!options.came) return;
   // A branch that was cancelled is told of as well.
   const Shield shield(Deadline::never());
   const auto held = telling.lock();
-  options.came(options.context, branch);
+  options.came(branch);
 }
 
 // end is a part's last.
@@ -57,7 +69,7 @@ Deadline FanOut::next_deadline() noexcept {
   Deadline next;
   const Locked locked(lock);
   for (const FanOutPart& each : parts) {
-    if (each.state == FanOutPart::State::rests) next = std::min(next, each.rests_until);
+    if (each.state == FanOutPart::State::rests) next = std::min(next, each.rests_until());
   }
   return next;
 }
@@ -67,7 +79,7 @@ void FanOut::take_up() noexcept {
   for (FanOutPart& part : parts) {
     {
       const Locked locked(lock);
-      const bool late = part.state == FanOutPart::State::rests && part.rests_until.passed();
+      const bool late = part.state == FanOutPart::State::rests && part.rests_until().passed();
       if (late && disarm_resting_wait(part)) part.state = FanOutPart::State::woken;
       if (part.state != FanOutPart::State::woken) continue;
       part.state = FanOutPart::State::runs;
@@ -108,6 +120,8 @@ void FanOut::stop(Error why) noexcept {
 // attend is the owner's part, until none rests. Errors: what has ended the wait.
 std::expected<void, Error> FanOut::attend() noexcept {
   while (open.load(std::memory_order_acquire) != 0) {
+    // Requests and fibers that were started went deeper than this wait does.
+    if (!news.is_set()) coir::detail::give_back_idle_stack();
     const auto heard = news.wait(next_deadline());
     if (!heard && heard.error().ends_waits()) {
       Error why = heard.error();
@@ -126,45 +140,57 @@ std::expected<void, Error> FanOut::attend() noexcept {
   return {};
 }
 
+FanOut* FanOut::make(std::span<Branch> branches, const FanOutOptions& options) noexcept {
+  void* const memory = take_charged(account::mcp, bytes_of(branches.size()));
+  if (memory == nullptr) return nullptr;
+  auto* const parts = reinterpret_cast<FanOutPart*>(static_cast<FanOut*>(memory) + 1);
+  auto* const whole = ::new (memory) FanOut(options, {parts, branches.size()});
+  whole->open.store(branches.size(), std::memory_order_relaxed);
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    FanOutPart& part = *::new (parts + i) FanOutPart;
+    part.whole = whole;
+    part.branch = &branches[i];
+  }
+  return whole;
+}
+
+void FanOut::destroy(FanOut* whole) noexcept {
+  const std::size_t bytes = bytes_of(whole->parts.size());
+  std::destroy(whole->parts.begin(), whole->parts.end());
+  std::destroy_at(whole);
+  give_charged(account::mcp, whole, bytes);
+}
+
+// start begins each part's time with its fiber: where there is a limit it waits for room.
+[[gnu::noinline]] void FanOut::start() noexcept {
+  const std::int64_t begun_ns = monotonic_ns();
+  for (FanOutPart& part : parts) {
+    part.begun_ns = options.limit == 0 ? begun_ns : monotonic_ns();
+    part.deadline = std::min(Deadline::after(part.branch->within), options.deadline);
+    const auto started = group.start({.name = "branch"}, [&part] { part.run(); });
+    if (started) continue;
+    part.branch->outcome = std::unexpected(Failure(started.error()));
+    end(part);
+  }
+}
+
+// finish waits for the parts' fibers, and returns how many have answered.
+[[gnu::noinline]] std::expected<std::size_t, Error> FanOut::finish(std::expected<void, Error> attended) noexcept {
+  auto joined = group.join();
+  if (joined && !is_won.load(std::memory_order_relaxed)) joined = attended;
+  while (wakes.load(std::memory_order_acquire) != 0) yield();
+  if (!joined) return std::unexpected(joined.error());
+  return answered.load(std::memory_order_relaxed);
+}
+
 }  // namespace detail
 
 std::expected<std::size_t, Error> fan_out(std::span<Branch> branches, const FanOutOptions& options) noexcept {
-  using detail::FanOutPart;
-  const std::size_t bytes = branches.size() * sizeof(FanOutPart);
-  void* const memory = take_charged(account::mcp, std::max(bytes, sizeof(FanOutPart)));
-  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
-  auto* const parts = static_cast<FanOutPart*>(memory);
-  std::expected<void, Error> joined;
-  bool ours = false;
-  std::size_t answered = 0;
-  {
-    CancelScope scope(options.deadline);
-    detail::FanOut whole(options, {parts, branches.size()});
-    whole.open.store(branches.size(), std::memory_order_relaxed);
-    const std::int64_t begun_ns = monotonic_ns();
-    for (std::size_t i = 0; i < branches.size(); ++i) {
-      FanOutPart& part = *::new (parts + i) FanOutPart;
-      part.whole = &whole;
-      part.branch = &branches[i];
-    }
-    for (FanOutPart& part : whole.parts) {
-      part.begun_ns = options.limit == 0 ? begun_ns : monotonic_ns();
-      part.deadline = Deadline::after(part.branch->within);
-      const auto started = whole.group.start({.name = "branch"}, [&part] { part.run(); });
-      if (started) continue;
-      part.branch->outcome = std::unexpected(Failure(started.error()));
-      whole.end(part);
-    }
-    const auto attended = whole.attend();
-    joined = whole.group.join();
-    if (joined && !whole.is_won.load(std::memory_order_relaxed)) joined = attended;
-    while (whole.wakes.load(std::memory_order_acquire) != 0) yield();
-    ours = !joined && scope.caused(joined.error());
-    answered = whole.answered.load(std::memory_order_relaxed);
-  }
-  for (std::size_t i = 0; i < branches.size(); ++i) parts[i].~FanOutPart();
-  give_charged(account::mcp, memory, std::max(bytes, sizeof(FanOutPart)));
-  if (!joined && !ours) return std::unexpected(joined.error());
+  detail::FanOut* const whole = detail::FanOut::make(branches, options);
+  if (whole == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  whole->start();
+  const auto answered = whole->finish(whole->attend());
+  detail::FanOut::destroy(whole);
   return answered;
 }
 

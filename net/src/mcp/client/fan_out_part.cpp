@@ -1,7 +1,5 @@
 #include "mcp/client/fan_out_part.h"
 
-#include <algorithm>
-
 #include "mcp/client/envelope.h"
 
 namespace coir::mcp::detail {
@@ -49,7 +47,6 @@ bool FanOutPart::rest() noexcept {
   // One that rests would not count.
   if (whole->options.limit != 0) return false;
   wake = FanOut::woken;
-  rests_until = std::min(deadline, sent.answer_by());
   {
     ArmingUnderLock arming(sent.fd());
     const Locked locked(whole->lock);

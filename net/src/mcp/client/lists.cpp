@@ -40,8 +40,7 @@ bool is_private(JsonView result) noexcept {
 }
 
 // hand_out calls `each` with the items of a page. False: it has had enough.
-bool hand_out(const Answer& page, Listed what, bool by_http, McpClient::Each each, void* context,
-              std::size_t& count) noexcept {
+bool hand_out(const Answer& page, Listed what, bool by_http, const McpClient::Each& each, std::size_t& count) noexcept {
   const std::string_view member = kWordsOfLists[static_cast<std::size_t>(what)].member;
   const auto items = page.result().find(member);
   if (!items || items->kind() != JsonKind::array) return true;
@@ -53,7 +52,7 @@ bool hand_out(const Answer& page, Listed what, bool by_http, McpClient::Each eac
       continue;
     }
     ++count;
-    if (!each(context, item, *text)) return false;
+    if (!each(item, *text)) return false;
   }
   return true;
 }
@@ -81,8 +80,7 @@ bool hand_out(const Answer& page, Listed what, bool by_http, McpClient::Each eac
 
 }  // namespace
 
-std::expected<ListedAs, Failure> McpClient::list(Listed what, Each each, void* context,
-                                                 const CallOptions& options) noexcept {
+std::expected<ListedAs, Failure> McpClient::list(Listed what, const Each& each, const CallOptions& options) noexcept {
   CallOptions within = options;
   if (within.deadline.is_never()) within.deadline = Deadline::after(state_->options.timeout);
   ListedAs listed;
@@ -97,7 +95,7 @@ std::expected<ListedAs, Failure> McpClient::list(Listed what, Each each, void* c
     listed.fresh = first ? fresh : std::min(listed.fresh, fresh);
     listed.is_private = listed.is_private || is_private(page->result());
     first = false;
-    if (!hand_out(*page, what, state_->http.has_value(), each, context, listed.count)) return listed;
+    if (!hand_out(*page, what, state_->http.has_value(), each, listed.count)) return listed;
     const std::string_view cursor = detail::raw_member(page->text(), "nextCursor");
     if (!cursor.starts_with('"')) return listed;
     GrowingText next;

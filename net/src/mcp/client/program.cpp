@@ -241,7 +241,7 @@ Outcome send_by_program(McpClientState& state, const Agreement& session, Ask& as
     if (auto ended = line.write("\n"); !ended) return Outcome::of(ended.error());
   }
   const bool listens = ask.to_listen || ask.request.method == "subscriptions/listen";
-  Pending pending{.id = ask.id, .to_listen = listens, .wants_told = ask.options.told != nullptr};
+  Pending pending{.id = ask.id, .to_listen = listens, .wants_told = bool(ask.options.told)};
   if (!program.add(pending, session.instance)) return Outcome::of(ErrorCode::closed, kNotSent);
   struct Removal {
     Program& program;

@@ -21,18 +21,17 @@ bool is_offered(CapabilitySet offers, std::string_view method) noexcept {
 
 // Answers is who answers what a server asks.
 struct Answers {
-  bool (*asked)(void* context, const Question& question, JsonWriter& answer) noexcept;
-  void* context;
+  const Callable<bool(const Question& question, JsonWriter& answer)>& asked;
   CapabilitySet offers;
 };
 
 // answer writes what the program answers. False: nothing.
 [[gnu::noinline]] bool answer(const Answers& by, const Question& question, GrowingText& into) noexcept {
-  if (by.asked == nullptr || !is_offered(by.offers, question.method)) return false;
+  if (!by.asked || !is_offered(by.offers, question.method)) return false;
   GrowingText own;
   {
     JsonWriter writer(own);
-    if (!by.asked(by.context, question, writer) || !writer.finish()) own.clear();
+    if (!by.asked(question, writer) || !writer.finish()) own.clear();
   }
   if (!own.empty()) return into.write(own.view()).has_value();
   return question.method == kElicitation && into.write(R"({"action":"decline"})").has_value();
@@ -44,7 +43,7 @@ struct Answers {
   GrowingText result, message;
   const Question question{request.method, request.document.root()["params"], request.body, {}};
   // A session's offers were made when it began.
-  const Answers answers{state.options.asked, state.options.context, offered(state.options)};
+  const Answers answers{state.options.asked, offered(state.options)};
   TextParts parts(message);
   parts << R"({"jsonrpc":"2.0","id":)" << request.id_text;
   if (request.method == "ping") {
@@ -63,8 +62,8 @@ void take(McpClientState& state, const Agreement& session, const Ask& ask, const
   if (message->kind == MessageKind::request) {
     // A modern server may not ask so.
     if (!session.modern()) return answer_request(state, session, *message);
-  } else if (ask.options.told != nullptr) {
-    ask.options.told(ask.options.context, {message->method, message->document.root()["params"], message->body});
+  } else if (ask.options.told) {
+    ask.options.told({message->method, message->document.root()["params"], message->body});
     return;
   }
   state.counters.ignored.fetch_add(1, std::memory_order_relaxed);
@@ -72,9 +71,7 @@ void take(McpClientState& state, const Agreement& session, const Ask& ask, const
 
 std::expected<void, Error> answer_questions(McpClientState& state, const Ask& ask, const ReplyBlock& result,
                                             GrowingText& into) noexcept {
-  const bool by_request = ask.options.asked != nullptr;
-  const Answers answers{by_request ? ask.options.asked : state.options.asked,
-                        by_request ? ask.options.context : state.options.context,
+  const Answers answers{ask.options.asked ? ask.options.asked : state.options.asked,
                         ask.options.capabilities != nullptr ? *ask.options.capabilities : offered(state.options)};
   const JsonView root = result.document.root()["result"];
   const std::string_view questions = raw_member(result.body, "inputRequests");

@@ -137,14 +137,11 @@ void prepare(const Mounted& to, Call& call, CapabilitySet& capabilities, CallOpt
     if (call.client_can(each)) capabilities |= capability_set(each);
   }
   options.deadline = Deadline::after(to.mount.deadline);
-  options.context = &call;
   options.log_level = "info";
   options.capabilities = &capabilities;
   options.hand_on = era_of(call.version()) == Era::modern;
-  options.told = [](void* context, const Notification& told) noexcept { pass_on(*static_cast<Call*>(context), told); };
-  options.asked = [](void* context, const Question& question, JsonWriter& answer) noexcept {
-    return ask_on(*static_cast<Call*>(context), question, answer);
-  };
+  options.told = [&call](const Notification& told) { pass_on(call, told); };
+  options.asked = [&call](const Question& question, JsonWriter& answer) { return ask_on(call, question, answer); };
 }
 
 }  // namespace

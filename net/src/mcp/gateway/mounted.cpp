@@ -109,7 +109,7 @@ void Mounted::take_change(const Notification& change) noexcept {
   } else if (method == "notifications/resources/updated") {
     const auto uri = change.params["uri"].text();
     const std::string_view offered = uri ? watched.offered(*uri) : std::string_view();
-    if (!offered.empty() && options.updated != nullptr) options.updated(options.context, offered);
+    if (!offered.empty() && options.updated) options.updated(offered);
   }
 }
 
@@ -134,10 +134,7 @@ std::expected<void, Failure> Mounted::listen(CancelScope& scope) noexcept {
     if (!held) return std::unexpected(Failure(held.error()));
     listening = &scope;
   }
-  CallOptions hearing{.context = this};
-  hearing.told = [](void* context, const Notification& notification) noexcept {
-    static_cast<Mounted*>(context)->take_change(notification);
-  };
+  const CallOptions hearing{.told = [this](const Notification& notification) { take_change(notification); }};
   // A subscription that is added from here on cancels the scope.
   auto listened =
       client.listen({.tools = true, .prompts = true, .resources = true, .uris = watched.current()}, hearing);

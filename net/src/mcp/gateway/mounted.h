@@ -68,7 +68,7 @@ struct Mounted {
   void take_change(const Notification& change) noexcept;
   std::expected<void, Failure> listen(CancelScope& scope) noexcept;
   void changed(ItemKind kind) noexcept {
-    if (options.changed != nullptr) options.changed(options.context, kind);
+    if (options.changed) options.changed(kind);
   }
 };
 

@@ -49,10 +49,10 @@ void WatchedUris::drop(Name*& place) noexcept {
 // drop_unwanted asks with the lock held, so that a client that begins to want a resource at that time either is seen, or
 // adds it afterwards.
 void WatchedUris::drop_unwanted() noexcept {
-  if (options_.wanted == nullptr) return;
+  if (!options_.wanted) return;
   for (Name*& each : places_) {
     const Locked locked(lock_);
-    if (each != nullptr && !options_.wanted(options_.context, each->offered())) drop(each);
+    if (each != nullptr && !options_.wanted(each->offered())) drop(each);
   }
 }
 

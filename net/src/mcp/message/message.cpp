@@ -92,7 +92,7 @@ std::expected<Message, RpcFlaw> read_message(JsonView value, MessageId& id) noex
     if (!id.given) return flaw(kInvalidRequest, "id: a text or a whole number is wanted");
     if (!is_kind(result, JsonKind::object)) return flaw(kInvalidRequest, "result: an object is wanted");
     message.kind = MessageKind::response;
-    message.result = result;
+    message.params = result;
     return message;
   }
   const auto error = object_of(value.find("error"));
@@ -102,9 +102,6 @@ std::expected<Message, RpcFlaw> read_message(JsonView value, MessageId& id) noex
   }
   if (has_id && !id.given && !null_id) return flaw(kInvalidRequest, "id: a text or a whole number is wanted");
   message.kind = MessageKind::error;
-  message.code = static_cast<int>(*code);
-  message.error = text_of(error->find("message")).value_or(std::string_view());
-  message.data = error->find("data");
   return message;
 }
 

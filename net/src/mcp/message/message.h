@@ -46,14 +46,10 @@ enum class MessageKind : std::uint8_t { request, notification, response, error }
 
 // Message is one message of JSON-RPC 2.0. Its views lie in the document.
 struct Message {
-  MessageKind kind;
+  MessageKind kind = MessageKind::notification;
   MessageId id = {};
   std::string_view method = {};
-  std::optional<JsonView> params = {};  // an object, or absent
-  std::optional<JsonView> result = {};  // of a response: an object
-  int code = 0;                         // of an error
-  std::string_view error = {};          // its message
-  std::optional<JsonView> data = {};    // its data
+  std::optional<JsonView> params = {};  // an object, or absent; of a response its result
 };
 
 // read_message reads a value as a message. `id` receives the id as far as there is a valid one, for the answer to what

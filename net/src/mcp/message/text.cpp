@@ -27,7 +27,7 @@ Text::~Text() {
 
 std::expected<void, Error> Text::write(std::string_view text) noexcept {
   if (char* const to = take(text.size()); to != nullptr && !text.empty()) memcpy(to, text.data(), text.size());
-  if (failed()) return std::unexpected(failure_);
+  if (failed()) return std::unexpected(failure());
   return {};
 }
 
@@ -35,7 +35,7 @@ char* Text::take(std::size_t bytes) noexcept {
   if (failed()) return nullptr;
   if (bytes > size_ - used_ && (bytes > SIZE_MAX / 2 - used_ || !grow(used_ + bytes))) return nullptr;
   char* const at = memory_ + used_;
-  used_ += bytes;
+  used_ += static_cast<Size>(bytes);
   return at;
 }
 
@@ -43,21 +43,21 @@ char* Text::take(std::size_t bytes) noexcept {
 // no more than is needed.
 bool Text::grow(std::size_t needed) noexcept {
   if (needed > most_) {
-    failure_ = Error{ErrorCode::limit};
+    failure_ = ErrorCode::limit;
     return false;
   }
-  std::size_t wanted = std::min(std::max({needed, size_ * 2, kLeast}), most_);
+  std::size_t wanted = std::min<std::size_t>(std::max({needed, std::size_t{size_} * 2, kLeast}), most_);
   if (!Pressure::charge(account::mcp, wanted)) {
     wanted = needed;
     if (!Pressure::charge(account::mcp, wanted)) {
-      failure_ = Error{ErrorCode::no_memory};
+      failure_ = ErrorCode::no_memory;
       return false;
     }
   }
   auto* const grown = static_cast<char*>(malloc(wanted));
   if (grown == nullptr) {
     account::mcp.refund(wanted);
-    failure_ = Error{ErrorCode::no_memory};
+    failure_ = ErrorCode::no_memory;
     return false;
   }
   if (used_ > 0) memcpy(grown, memory_, used_);
@@ -66,7 +66,7 @@ bool Text::grow(std::size_t needed) noexcept {
     account::mcp.refund(size_);
   }
   memory_ = grown;
-  size_ = wanted;
+  size_ = static_cast<Size>(wanted);
   owned_ = true;
   return true;
 }

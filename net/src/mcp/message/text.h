@@ -2,7 +2,9 @@
 
 #include <coir/error.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <span>
 #include <string_view>
@@ -15,7 +17,7 @@ class Text {
  public:
   // `room` outlives the text. It grows to `most` bytes.
   explicit Text(std::span<char> room, std::size_t most) noexcept
-      : memory_(room.data()), size_(room.size()), most_(most) {}
+      : memory_(room.data()), size_(within(room.size())), most_(within(most)) {}
   ~Text();
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
@@ -28,19 +30,24 @@ class Text {
   std::string_view view() const noexcept { return {memory_, used_}; }
   std::size_t size() const noexcept { return used_; }
   // cut drops what lies behind `size`.
-  void cut(std::size_t size) noexcept { used_ = size; }
-  bool failed() const noexcept { return failure_.code != ErrorCode{}; }
+  void cut(std::size_t size) noexcept { used_ = within(size); }
+  bool failed() const noexcept { return failure_ != ErrorCode{}; }
   Error failure() const noexcept { return failure_; }
 
  private:
+  // A call that waits holds five texts: 32 bits are enough for each.
+  using Size = std::uint32_t;
+  static constexpr Size within(std::size_t size) noexcept {
+    return static_cast<Size>(std::min<std::size_t>(size, UINT32_MAX / 2));
+  }
   bool grow(std::size_t needed) noexcept;
 
   char* memory_;
-  std::size_t size_;
-  std::size_t most_;
-  std::size_t used_ = 0;
+  Size size_;
+  Size most_;
+  Size used_ = 0;
+  ErrorCode failure_{};  // 0: none
   bool owned_ = false;
-  Error failure_{};  // code 0: none
 };
 
 }  // namespace coir::mcp

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/deadline.h>
+#include <coir/detail/nursery_base.h>
 #include <coir/mcp/detail/call.h>
 
 #include <cstddef>
@@ -49,11 +50,12 @@ struct CallState {
   std::string_view media_type = {};    // of a resource
   std::string_view description = {};   // of a prompt
   Deadline deadline = {};
-  Text out;           // the response
-  Text structured;    // structured content
-  Text questions;     // of the modern era: members of inputRequests
-  Text kept_state;    // for the client to bring back
-  Text opened_state;  // where what came back was opened
+  std::optional<coir::detail::NurseryBase> nursery = {};  // of the function, while it runs
+  Text out;                                               // the response
+  Text structured;                                        // structured content
+  Text questions;                                         // of the modern era: members of inputRequests
+  Text kept_state;                                        // for the client to bring back
+  Text opened_state;                                      // where what came back was opened
   std::string_view state = {};
   std::size_t pieces = 0;
   Role role = Role::user;

@@ -1,5 +1,5 @@
+#include <coir/callable.h>
 #include <coir/cancel_scope.h>
-#include <coir/detail/nursery_base.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "mcp/message/request_state.h"
-#include "mcp/server/call_state.h"
+#include "mcp/server/posted.h"
 
 namespace coir::mcp {
 
@@ -25,30 +25,33 @@ namespace {
 
 // calling.cpp: calls that the program's functions answer, for incoming.h.
 
-// Run is what is called; a function reference without an allocation.
-struct Run {
-  void (*call)(void* context, Call& call);
-  void* context;
-};
+// Run is what is called.
+using Run = Callable<void(Call& call)>;
 
 // in_nursery runs it: fibers that it leaves behind end with it. A Nursery would hold room for bodies that nobody leaves.
-std::expected<void, Error> in_nursery(CallState& state, CancelScope& scope, const Run& run) noexcept {
+// Errors: what has ended it from outside, its deadline among that.
+std::expected<void, Error> in_nursery(CallState& state, Deadline deadline, const Run& run) noexcept {
   Call call(state);
-  coir::detail::NurseryBase nursery(0);
-  nursery.enter();
-  run.call(run.context, call);
+  auto& nursery = state.nursery.emplace(0);
+  nursery.enter(deadline);
+  run(call);
+  std::expected<void, Error> ended;
+  Error why;
+  const auto& scope = nursery.scope();
+  // A child's failure is no end from outside.
+  if (scope.outer != nullptr && coir::detail::ended(*scope.outer, why)) ended = std::unexpected(why);
+  if (ended && scope.deadline.passed()) ended = std::unexpected(Error{ErrorCode::timed_out});
   nursery.cancel("the call has ended");
   static_cast<void>(nursery.leave());
   nursery.retreat();
-  return scope.ended();
+  return ended;
 }
 
 [[gnu::noinline]] std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
-  CancelScope scope(state.deadline);
   // Functions wait: for sensors, other servers, their clients.
   state.in.reply.release();
   state.in.room = {};
-  return in_nursery(state, scope, run);
+  return in_nursery(state, state.deadline, run);
 }
 
 // A legacy call outlives its connection: the deadline, notifications/cancelled, the session's end and the server's stop
@@ -60,7 +63,7 @@ std::expected<void, Error> in_nursery(CallState& state, CancelScope& scope, cons
   const CancellationWatch watch(in.core.listeners.stops(), scope);
   ActiveCall active{.id = in.message.id, .scope = &scope};
   in.core.sessions.begin_call(*in.session, active);
-  const auto ended = in_nursery(state, scope, run);
+  const auto ended = in_nursery(state, Deadline::never(), run);
   in.core.sessions.end_call(*in.session, active);
   return ended;
 }
@@ -75,17 +78,8 @@ void run_call(CallState& state, std::chrono::milliseconds patience, const Run& r
 }
 
 [[gnu::noinline]] void forward(CallState& state, Source& source, ItemKind kind) noexcept {
-  struct Forward {
-    Source& source;
-    ItemKind kind;
-    JsonView params;
-  } forward{source, kind, *state.in.message.params};
   run_call(state, std::chrono::milliseconds(0),
-           {[](void* context, Call& call) {
-              auto& made = *static_cast<Forward*>(context);
-              made.source.forward(call, made.kind, made.params);
-            },
-            &forward});
+           [&source, kind, &state](Call& call) { source.forward(call, kind, *state.in.message.params); });
 }
 
 void not_found(Incoming& in, std::string_view uri) noexcept {
@@ -99,10 +93,6 @@ void not_found(Incoming& in, std::string_view uri) noexcept {
 }
 
 using Get = void(Call& call);
-
-Run plain(Get* get) noexcept {
-  return {[](void* context, Call& call) { reinterpret_cast<Get*>(context)(call); }, reinterpret_cast<void*>(get)};
-}
 
 std::int64_t state_clock(const ServerCore& core) noexcept {
   // A key of the program's outlives the process, and with it the monotonic clock.
@@ -192,23 +182,21 @@ bool seal_kept_state(CallState& call, Text& out) noexcept {
 void answer_call(Incoming& in) noexcept {
   if (!name_tool(in)) return;
   const Tool* const tool = in.core.find_tool(in.name);
-  CallState state(in, CallKind::tool, in.name);
+  CallState& state = in.posted.call.emplace(in, CallKind::tool, in.name);
   if (tool == nullptr) {
     Source* const source = in.core.find_source(ItemKind::tools, in.name);
     if (source != nullptr) return forward(state, *source, ItemKind::tools);
     return refuse(in, 200, kInvalidParams, "Unknown tool");
   }
   if (!has_mirrored(in, *tool) || !open_kept_state(state)) return;
-  run_call(state, tool->marks.deadline,
-           {[](void* context, Call& call) { static_cast<const Tool*>(context)->run(call, call.arguments()); },
-            const_cast<Tool*>(tool)});
+  run_call(state, tool->marks.deadline, [tool](Call& call) { tool->run(call, call.arguments()); });
 }
 
 void answer_read(Incoming& in) noexcept {
   const auto uri = text_of(in.param("uri"));
   if (!uri) return refuse(in, 200, kInvalidParams, "uri: a text is wanted");
   in.name = *uri;
-  CallState state(in, CallKind::resource, *uri);
+  CallState& state = in.posted.call.emplace(in, CallKind::resource, *uri);
   Get* read = nullptr;
   if (const Resource* const resource = in.core.find_resource(*uri)) {
     state.media_type = resource->media_type;
@@ -225,14 +213,14 @@ void answer_read(Incoming& in) noexcept {
     }
   }
   if (read == nullptr) return not_found(in, *uri);
-  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), plain(read));
+  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), read);
 }
 
 void answer_prompt(Incoming& in) noexcept {
   const auto name = text_of(in.param("name"));
   if (!name) return refuse(in, 200, kInvalidParams, "name: a text is wanted");
   in.name = *name;
-  CallState state(in, CallKind::prompt, *name);
+  CallState& state = in.posted.call.emplace(in, CallKind::prompt, *name);
   const Prompt* const prompt = in.core.find_prompt(*name);
   if (prompt == nullptr) {
     Source* const source = in.core.find_source(ItemKind::prompts, *name);
@@ -245,7 +233,7 @@ void answer_prompt(Incoming& in) noexcept {
     return refuse(in, 200, kInvalidParams, format(room, "arguments.", each.name, ": missing"));
   }
   state.description = prompt->description;
-  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), plain(prompt->get));
+  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), prompt->get);
 }
 
 void answer_complete(Incoming& in) noexcept {
@@ -260,40 +248,26 @@ void answer_complete(Incoming& in) noexcept {
     return refuse(in, 200, kInvalidParams, "ref and argument are wanted");
   }
   in.name = *wanted;
-  CallState state(in, CallKind::completion, *wanted);
+  CallState& state = in.posted.call.emplace(in, CallKind::completion, *wanted);
   const Prompt* const prompt = of_prompt ? in.core.find_prompt(*wanted) : nullptr;
   const ResourceTemplate* const family = of_prompt ? nullptr : in.core.find_template(*wanted);
-  struct Completing {
-    Complete* complete;
-    std::string_view name;
-    std::string_view value;
-    Source* source;
-    ItemKind kind;
-    JsonView params;
-  } completing{.complete = prompt != nullptr   ? prompt->complete
-                           : family != nullptr ? family->complete
-                                               : nullptr,
-               .name = *name,
-               .value = *value,
-               .source = nullptr,
-               .kind = of_prompt ? ItemKind::prompts : ItemKind::templates,
-               .params = *in.message.params};
+  const ItemKind kind = of_prompt ? ItemKind::prompts : ItemKind::templates;
+  Source* source = nullptr;
   if (prompt == nullptr && family == nullptr) {
-    completing.source = in.core.find_source(completing.kind, *wanted);
-    if (completing.source == nullptr && (of_prompt || in.core.find_resource(*wanted) == nullptr)) {
+    source = in.core.find_source(kind, *wanted);
+    if (source == nullptr && (of_prompt || in.core.find_resource(*wanted) == nullptr)) {
       return refuse(in, 200, kInvalidParams, "ref: none of this server's");
     }
   }
-  run_call(state, std::chrono::milliseconds(0),
-           {[](void* context, Call& call) {
-              auto& made = *static_cast<Completing*>(context);
-              if (made.source != nullptr) {
-                made.source->complete(call, made.kind, made.params);
-              } else if (made.complete != nullptr) {
-                made.complete(call, made.name, made.value);
-              }
-            },
-            &completing});
+  Complete* const complete = prompt != nullptr ? prompt->complete : family != nullptr ? family->complete : nullptr;
+  const auto run = [&](Call& call) {
+    if (source != nullptr) {
+      source->complete(call, kind, *in.message.params);
+    } else if (complete != nullptr) {
+      complete(call, *name, *value);
+    }
+  };
+  run_call(state, std::chrono::milliseconds(0), run);
 }
 
 }  // namespace coir::mcp

@@ -51,11 +51,11 @@ using http::Request;
 // turn_away answers a request that is not allowed.
 [[gnu::noinline]] void turn_away(const McpServerOptions& options, http::Exchange& exchange, bool given, Verdict verdict,
                                  const Principal& who) noexcept {
-  if (options.audit != nullptr) {
+  if (options.audit) {
     Audit line{.who = who.name(), .method = {}, .name = {}, .outcome = "unknown", .code = 401};
     if (verdict == Verdict::forbidden) line.outcome = "forbidden", line.code = 403;
     if (verdict == Verdict::unavailable) line.outcome = "unavailable", line.code = 503;
-    options.audit(options.context, line);
+    options.audit(line);
   }
   if (verdict != Verdict::unavailable) return challenge(options, exchange, given, verdict);
   answer_plain(exchange, 503, {}, kBusy, "the token cannot be judged now: try again later", {}, "Retry-After: 1\r\n");
@@ -87,11 +87,11 @@ bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
     answer_plain(exchange, 403, {}, kInvalidRequest, "the origin is not allowed");
     return false;
   }
-  if (options.authorize != nullptr || !options.token.empty()) {
+  if (options.authorize || !options.token.empty()) {
     const std::string_view token = http::bearer_token(request);
     Verdict verdict;
-    if (options.authorize != nullptr) {
-      verdict = options.authorize(options.context, request, token, who);
+    if (options.authorize) {
+      verdict = options.authorize(request, token, who);
     } else {
       verdict =
           token.data() != nullptr && http::same_secret(token, options.token) ? Verdict::allowed : Verdict::unknown;

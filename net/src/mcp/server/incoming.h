@@ -63,8 +63,11 @@ class Reply {
   std::optional<http::Detached> detached_;
 };
 
+struct Posted;
+
 // Incoming is a request being answered.
 struct Incoming {
+  Posted& posted;
   ServerCore& core;
   const http::Request* request;  // null once a legacy stream has begun
   Reply& reply;
@@ -138,12 +141,10 @@ void answer_plain(http::Exchange& exchange, int status, const MessageId& id, int
                   std::string_view data = {}, std::string_view fields = {}) noexcept;
 
 // modern.cpp and legacy.cpp: a message of that era. `room` is for the response.
-void answer_modern(ServerCore& core, http::Exchange& exchange, const Principal& who, const Message& message,
-                   std::span<char> room) noexcept;
-void answer_initialize(ServerCore& core, http::Exchange& exchange, const Principal& who, const Message& message,
-                       std::span<char> room) noexcept;
-void answer_legacy(ServerCore& core, http::Exchange& exchange, Session& session, const Message& message) noexcept;
-void answer_batch(ServerCore& core, http::Exchange& exchange, Session& session, JsonView batch) noexcept;
+void answer_modern(Posted& posted, std::span<char> room) noexcept;
+void answer_initialize(Posted& posted, std::span<char> room) noexcept;
+void answer_legacy(Posted& posted, Session& session) noexcept;
+void answer_batch(Posted& posted, Session& session, JsonView batch) noexcept;
 void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) noexcept;  // following.cpp
 // find_session finds the session of a legacy request, checks its version field, or has answered. It is released by the
 // caller.

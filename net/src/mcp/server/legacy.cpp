@@ -1,6 +1,6 @@
 #include <coir/format.h>
 
-#include "mcp/server/incoming.h"
+#include "mcp/server/posted.h"
 
 namespace coir::mcp {
 namespace {
@@ -16,10 +16,11 @@ void read_progress(Incoming& in) noexcept {
   }
 }
 
-[[gnu::noinline]] void answer_request(ServerCore& core, Reply& reply, Session& session,
-                                      const Message& message) noexcept {
+[[gnu::noinline]] void answer_request(Posted& posted, Reply& reply, Session& session, const Message& message) noexcept {
   const std::int64_t began = monotonic_ns();
-  Incoming in{.core = core,
+  ServerCore& core = posted.core;
+  Incoming in{.posted = posted,
+              .core = core,
               .request = nullptr,
               .reply = reply,
               .who = session.who,
@@ -78,13 +79,15 @@ Session* find_session(ServerCore& core, http::Exchange& exchange, const Principa
   return nullptr;
 }
 
-void answer_initialize(ServerCore& core, http::Exchange& exchange, const Principal& who, const Message& message,
-                       std::span<char> room) noexcept {
+void answer_initialize(Posted& posted, std::span<char> room) noexcept {
+  ServerCore& core = posted.core;
+  http::Exchange& exchange = posted.exchange;
+  const Message& message = posted.message;
   const auto wanted = text_of(member_of(message.params, "protocolVersion"));
   if (!wanted) return answer_plain(exchange, 400, message.id, kInvalidParams, "protocolVersion: a text is wanted");
   const std::int64_t began = monotonic_ns();
   const auto known = find_version(*wanted);
-  Session* const session = core.sessions.create(who);
+  Session* const session = core.sessions.create(posted.who);
   if (session == nullptr) {
     return answer_plain(exchange, 503, message.id, kBusy, kNoMemory, {}, "Retry-After: 1\r\n");
   }
@@ -95,10 +98,11 @@ void answer_initialize(ServerCore& core, http::Exchange& exchange, const Princip
       session->interests.filter = static_cast<ListBits>(session->interests.filter | list_bit(kind));
   }
   Reply reply(core, exchange, session, Era::legacy, false);
-  Incoming in{.core = core,
+  Incoming in{.posted = posted,
+              .core = core,
               .request = nullptr,
               .reply = reply,
-              .who = who,
+              .who = posted.who,
               .version = session->version,
               .session = session,
               .message = message,
@@ -122,16 +126,21 @@ void answer_initialize(ServerCore& core, http::Exchange& exchange, const Princip
   core.sessions.release(session);
 }
 
-void answer_legacy(ServerCore& core, http::Exchange& exchange, Session& session, const Message& message) noexcept {
+void answer_legacy(Posted& posted, Session& session) noexcept {
+  ServerCore& core = posted.core;
+  http::Exchange& exchange = posted.exchange;
+  const Message& message = posted.message;
   if (message.kind != MessageKind::request) {
     take(core, session, message);
     return exchange.respond_status(202);
   }
   Reply reply(core, exchange, &session, Era::legacy, accepts(exchange.request(), "text/event-stream"));
-  answer_request(core, reply, session, message);
+  answer_request(posted, reply, session, message);
 }
 
-void answer_batch(ServerCore& core, http::Exchange& exchange, Session& session, JsonView batch) noexcept {
+void answer_batch(Posted& posted, Session& session, JsonView batch) noexcept {
+  ServerCore& core = posted.core;
+  http::Exchange& exchange = posted.exchange;
   if (session.version != Version::v2025_03_26) {
     return answer_plain(exchange, 400, {}, kInvalidRequest, "this revision has no batches");
   }
@@ -147,7 +156,7 @@ void answer_batch(ServerCore& core, http::Exchange& exchange, Session& session, 
       if (message && message->kind != MessageKind::request) {
         take(core, session, *message);
       } else if (message) {
-        answer_request(core, reply, session, *message);
+        answer_request(posted, reply, session, *message);
       } else {
         refuse_message(reply, id, message.error());
       }

@@ -1,4 +1,4 @@
-#include "mcp/server/incoming.h"
+#include "mcp/server/posted.h"
 
 namespace coir::mcp {
 namespace {
@@ -111,29 +111,38 @@ constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many,
   return true;
 }
 
+// begin_request makes what a request needs, in a frame that is gone while a call waits.
+[[gnu::noinline]] Incoming& begin_request(Posted& posted, std::span<char> room) noexcept {
+  const http::Request& request = posted.exchange.request();
+  Reply& reply =
+      posted.reply.emplace(posted.core, posted.exchange, nullptr, Era::modern, accepts(request, "text/event-stream"));
+  return posted.in.emplace(Incoming{.posted = posted,
+                                    .core = posted.core,
+                                    .request = &request,
+                                    .reply = reply,
+                                    .who = posted.who,
+                                    .version = Version::v2026_07_28,
+                                    .session = nullptr,
+                                    .message = posted.message,
+                                    .room = room});
+}
+
 }  // namespace
 
-void answer_modern(ServerCore& core, http::Exchange& exchange, const Principal& who, const Message& message,
-                   std::span<char> room) noexcept {
+void answer_modern(Posted& posted, std::span<char> room) noexcept {
+  http::Exchange& exchange = posted.exchange;
+  const Message& message = posted.message;
   if (message.kind == MessageKind::notification) return exchange.respond_status(202);
   if (message.kind != MessageKind::request) {
     return answer_plain(exchange, 400, {}, kInvalidRequest, "a request is wanted: this revision has no others");
   }
   const std::int64_t began = monotonic_ns();
-  Reply reply(core, exchange, nullptr, Era::modern, accepts(exchange.request(), "text/event-stream"));
-  Incoming in{.core = core,
-              .request = &exchange.request(),
-              .reply = reply,
-              .who = who,
-              .version = Version::v2026_07_28,
-              .session = nullptr,
-              .message = message,
-              .room = room};
+  Incoming& in = begin_request(posted, room);
   if (!read_meta(in)) {
     // answered
   } else if (message.method == "subscriptions/listen") {
     return listen(in, exchange);
-  } else if (!is_known_method(core, in.version, message.method)) {
+  } else if (!is_known_method(in.core, in.version, message.method)) {
     reject(in, kMethodNotFound, "Method not found");
   } else {
     answer_method(in);

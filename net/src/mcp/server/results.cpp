@@ -98,9 +98,8 @@ void answer_plain(http::Exchange& exchange, int status, const MessageId& id, int
 }
 
 void audited(const Incoming& in, std::int64_t began_ns) noexcept {
-  if (in.core.options.audit == nullptr) return;
-  in.core.options.audit(in.core.options.context,
-                        {.who = in.who.name(),
+  if (!in.core.options.audit) return;
+  in.core.options.audit({.who = in.who.name(),
                          .method = in.message.method,
                          .name = in.name,
                          .outcome = in.outcome,

@@ -211,7 +211,7 @@ void Sessions::answer(Session& session, const Message& message) noexcept {
   found->failed = message.kind == MessageKind::error;
   if (!found->failed) {
     JsonWriter out(*found->answer);
-    copy_json(out, *message.result);
+    copy_json(out, *message.params);
     if (!out.finish()) found->failed = true;
   }
   found->answered.set();

@@ -33,7 +33,7 @@ struct Issuer {
       const auto length = static_cast<std::size_t>(atoi(text.data() + at + 16));
       static_cast<void>(coir::format(form, peer.hear_content(length), '\0'));
       ++asked;
-      char answer[1000];
+      char answer[10'000];
       if (!peer.say(coir::format(answer, "HTTP/1.1 ", status, "\r\nContent-Type: application/json\r\nContent-Length: ",
                                  content.size(), "\r\n\r\n", content)))
         return;
@@ -80,6 +80,25 @@ TEST(McpIntrospection, the_issuer_is_asked_once_for_a_token_that_it_knows) {
         expect(judge.judge("another", who) == Verdict::allowed && issuer.asked == 2);
       },
       {.client_id = "board", .client_secret = "s:cret"});
+}
+
+TEST(McpIntrospection, an_issuer_that_knows_no_clients_is_told_of_none) {
+  with_issuer([&](Issuer& issuer, const Introspection& judge) {
+    Principal who;
+    expect(judge.judge("t", who) == Verdict::allowed);
+    const std::string_view head = issuer.head;
+    expect(head.starts_with("POST /introspect HTTP/1.1\r\n") && !head.contains("Authorization:"));
+    expect(head.contains("Accept: application/json\r\n"));
+    expect(head.contains("Content-Type: application/x-www-form-urlencoded\r\n"));
+    // Nobody is asked about what can be no token, and an answer that is too long says nothing.
+    char many[5000];
+    memset(many, 'x', sizeof many);
+    expect(judge.judge({many, sizeof many}, who) == Verdict::unknown && issuer.asked == 1);
+    static char large[9000];
+    issuer.content = coir::format(large, R"({"active":true,"aud":"https://board.example/mcp","sub":"ada","x":")",
+                                  std::string_view(many, 4200), std::string_view(many, 4200), R"("})");
+    expect(judge.judge("u", who) == Verdict::unavailable && issuer.asked == 2);
+  });
 }
 
 TEST(McpIntrospection, a_token_that_is_not_active_is_unknown_and_asked_about_once) {
@@ -136,6 +155,16 @@ TEST(McpIntrospection, an_address_that_cannot_be_asked_is_refused) {
   memset(id, 'x', sizeof id);
   CHECK(Introspection::create({.url = "http://a/", .client_id = {id, sizeof id}, .rules = {.audience = "a"}}).error() ==
         ErrorCode::invalid);
+  // An id and a secret have 255 bytes between them, as they are encoded.
+  const auto with = [&](std::size_t of_id, std::size_t of_secret) {
+    return Introspection::create({.url = "http://a/",
+                                  .client_id = {id, of_id},
+                                  .client_secret = {id, of_secret},
+                                  .rules = {.audience = "a"}})
+        .has_value();
+  };
+  CHECK_TRUE(with(255, 0) && with(200, 55));
+  CHECK_FALSE(with(256, 0) || with(200, 56));
   LONGS_EQUAL(0, account::mcp.used());
 }
 

@@ -66,7 +66,7 @@ ScriptedServer::Script serve(bool legacy) {
 enum class Heard { whole, error, wrong };
 
 Heard ask(McpClient& client, std::string_view what) {
-  const CallOptions options{.deadline = Deadline::after(60s), .told = [](void*, const Notification&) noexcept {}};
+  const CallOptions options{.deadline = Deadline::after(60s), .told = [](const Notification&) {}};
   if (what == "list") {
     unsigned count = 0;
     const auto listed = client.list(
@@ -96,7 +96,7 @@ Heard ask(McpClient& client, std::string_view what) {
   return text && *text == "whole" ? Heard::whole : Heard::wrong;
 }
 
-bool decline(void*, const Question&, coir::JsonWriter&) noexcept {
+bool decline(const Question&, coir::JsonWriter&) noexcept {
   return false;
 }
 

@@ -96,8 +96,7 @@ TEST(McpClientLegacy, takes_batches) {
   with(script, {}, [&](coir::mcp::McpClient& client) {
     unsigned told = 0;
     CallOptions options = patience();
-    options.context = &told;
-    options.told = [](void* context, const Notification&) noexcept { ++*static_cast<unsigned*>(context); };
+    options.told = [&](const Notification&) { ++told; };
     expect(client.call("json", {}, options).has_value() && client.call("events", {}, options).has_value());
     expect(told == 2);
   });
@@ -195,8 +194,7 @@ TEST(McpClientLegacy, resumes_a_stream_behind_the_last_event) {
   with(script, {}, [&](coir::mcp::McpClient& client) {
     unsigned told = 0;
     CallOptions options = patience();
-    options.context = &told;
-    options.told = [](void* context, const Notification&) noexcept { ++*static_cast<unsigned*>(context); };
+    options.told = [&](const Notification&) { ++told; };
     expect(client.call("long", {}, options).has_value());
     expect(told == 1 && wrong == 0 && client.counters().resumed.load() == 2);
   });
@@ -294,7 +292,7 @@ TEST(McpClientLegacy, answers_the_requests_of_a_server) {
     return server.result_event(R"("content":[])") && server.end_events();
   });
   McpClientOptions options{.elicitation = true};
-  options.asked = [](void*, const Question& question, coir::JsonWriter& answer) noexcept {
+  options.asked = [](const Question& question, coir::JsonWriter& answer) {
     if (question.method != "elicitation/create") return false;
     answer.object().member("action", "accept").end();
     return true;
@@ -329,9 +327,9 @@ TEST(McpClientLegacy, listens_by_a_stream_of_its_own_and_ends_its_session) {
     subscribed = left = 0;
     unsigned told = 0;
     const std::string_view uris[] = {"a:b"};
-    CallOptions options{.context = &told};
-    options.told = [](void* context, const Notification& notification) noexcept {
-      *static_cast<unsigned*>(context) += notification.method == "notifications/resources/updated" ? 10 : 1;
+    CallOptions options;
+    options.told = [&](const Notification& notification) {
+      told += notification.method == "notifications/resources/updated" ? 10 : 1;
     };
     const auto listened = client.listen({.resources = true, .uris = uris}, options);
     expect(!listened && listened.error() == ErrorCode::truncated && told == 11 && subscribed == 1);

@@ -158,8 +158,7 @@ TEST(McpClientProgram, tells_of_progress_and_changes) {
        {}, [&](coir::mcp::McpClient& client) {
          unsigned told = 0;
          CallOptions options = patience();
-         options.context = &told;
-         options.told = [](void* context, const Notification&) noexcept { ++*static_cast<unsigned*>(context); };
+         options.told = [&](const Notification&) { ++told; };
          expect(client.call("one", {}, options).has_value() && told == 1);
          expect(client.listen({.tools = true}, options).has_value() && told == 3);
        });
@@ -175,16 +174,14 @@ TEST(McpClientProgram, of_an_old_kind_asks_and_tells_whoever_listens) {
        "loop",
        {.elicitation = true,
         .asked =
-            [](void*, const Question&, coir::JsonWriter& answer) noexcept {
+            [](const Question&, coir::JsonWriter& answer) {
               answer.object().member("action", "accept").end();
               return true;
             }},
        [&](coir::mcp::McpClient& client) {
          std::atomic<unsigned> told = 0;
-         CallOptions options{.context = &told};
-         options.told = [](void* context, const Notification&) noexcept {
-           ++*static_cast<std::atomic<unsigned>*>(context);
-         };
+         CallOptions options;
+         options.told = [&](const Notification&) { ++told; };
          auto listener = coir::spawn([&] { expect(!client.listen({.tools = true}, options)); });
          until([&] { return told == 1; });
          expect(client.call("ask", {}, patience()).has_value());

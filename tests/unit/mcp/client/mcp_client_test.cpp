@@ -158,9 +158,7 @@ TEST(McpClient, is_told_of_progress_before_the_answer) {
     Told told;
     CallOptions options = patience();
     options.log_level = "info";
-    options.context = &told;
-    options.told = [](void* context, const Notification& notification) noexcept {
-      auto& own = *static_cast<Told*>(context);
+    options.told = [&own = told](const Notification& notification) {
       if (notification.method == "notifications/progress") {
         const auto value = notification.params["progress"].integer<int>();
         value && *value == 50 ? ++own.progress : ++own.wrong;
@@ -213,7 +211,7 @@ TEST(McpClient, answers_what_a_server_asks_and_sends_the_request_again) {
     return server.result(R"("content":[])");
   });
   McpClientOptions options{.elicitation = true};
-  options.asked = [](void*, const Question& question, coir::JsonWriter& answer) noexcept {
+  options.asked = [](const Question& question, coir::JsonWriter& answer) {
     const auto message = question.params["message"].text();
     if (!message || *message != "name?" || question.text != R"({"message":"name?"})") return false;
     answer.object().member("action", "accept").name("content").object().member("name", "coir").end().end();
@@ -342,9 +340,9 @@ TEST(McpClient, listens_for_changes_until_the_server_ends_the_stream) {
   with(script, {}, [&](coir::mcp::McpClient& client) {
     unsigned told = 0;
     const std::string_view uris[] = {"a:b"};
-    CallOptions options{.context = &told};
-    options.told = [](void* context, const Notification& notification) noexcept {
-      *static_cast<unsigned*>(context) += notification.method == "notifications/tools/list_changed" ? 10 : 1;
+    CallOptions options;
+    options.told = [&](const Notification& notification) {
+      told += notification.method == "notifications/tools/list_changed" ? 10 : 1;
     };
     expect(client.listen({.tools = true, .uris = uris}, options).has_value());
     expect(told == 11 && wrong == 0);

@@ -4,6 +4,7 @@
 #include <coir/detail/accounts.h>
 #include <coir/fiber.h>
 #include <coir/mcp/client.h>
+#include <coir/port/memory.h>
 #include <coir/program.h>
 #include <coir/runtime.h>
 
@@ -83,12 +84,9 @@ TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
       std::size_t count = 0;
     } came;
     const std::int64_t begun = coir::monotonic_ns();
-    const auto answered = fan_out(branches, {.came =
-                                                 [](void* context, Branch& branch) noexcept {
-                                                   auto& own = *static_cast<Came*>(context);
-                                                   if (own.count < kServers) own.order[own.count++] = &branch;
-                                                 },
-                                             .context = &came});
+    const auto answered = fan_out(branches, {.came = [&own = came](Branch& branch) {
+                                    if (own.count < kServers) own.order[own.count++] = &branch;
+                                  }});
     expect(answered && *answered == kServers - 2);
     for (std::size_t i = 0; i < kServers; ++i) expect(branches[i].outcome.has_value() == (i != 3 && i != 5));
     expect(branches[3].outcome.error() == ErrorCode::timed_out && branches[3].took >= 300ms);
@@ -116,6 +114,34 @@ TEST(McpFanOut, branches_that_wait_hold_neither_fiber_nor_buffer) {
     until([&] { return gone == kServers; });
   });
 }
+
+#if !COIR_ASAN && !COIR_TSAN && !defined(COIR_PAINT)
+// go_deep touches two pages of the caller's stack.
+[[gnu::noinline]] void go_deep() {
+  volatile char touched[8192];
+  for (std::size_t i = 0; i < sizeof touched; i += 512) touched[i] = 1;
+}
+
+TEST(McpFanOut, a_call_that_waits_holds_one_page_of_stack) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
+    for (Branch& each : branches) each.tool = "hang";
+    g_hanging = 0;
+    std::atomic<char*> page = nullptr;
+    auto whole = coir::spawn({.name = "whole", .stack = 16 * 1024}, [&] {
+      go_deep();
+      const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+      page = reinterpret_cast<char*>(here & ~std::uintptr_t{coir::port::kPageBytes - 1});
+      expect(!fan_out(branches));
+    });
+    expect(until_parked(whole));
+    until([&] { return g_hanging == kServers; });
+    constexpr std::size_t kBelow = 3 * coir::port::kPageBytes;
+    until([&] { return coir::port::resident_bytes(page - kBelow, kBelow) == 0; });
+    expect(coir::port::resident_bytes(page, coir::port::kPageBytes) == coir::port::kPageBytes);
+    expect(whole.cancel().has_value() && whole.join().has_value());
+  });
+}
+#endif
 
 // The client gives its server less time to answer than the branch has.
 TEST(McpFanOut, a_branch_that_waits_ends_when_its_client_s_time_for_an_answer_is_over) {

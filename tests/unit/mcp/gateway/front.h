@@ -20,20 +20,14 @@ class Front {
  public:
   explicit Front(std::span<const mcp::Mount> mounts, mcp::GatewayOptions options = {},
                  const mcp::McpClientOptions& as_client = {}) {
-    options.changed = [](void* context, mcp::ItemKind kind) noexcept {
-      auto& own = *static_cast<Front*>(context);
+    options.changed = [&own = *this](mcp::ItemKind kind) {
       ++own.changes;
       if (own.mcp_) own.mcp_->list_changed(kind);
     };
-    options.updated = [](void* context, std::string_view uri) noexcept {
-      auto& own = *static_cast<Front*>(context);
+    options.updated = [&own = *this](std::string_view uri) {
       if (own.mcp_) own.mcp_->resource_updated(uri);
     };
-    options.wanted = [](void* context, std::string_view uri) noexcept {
-      auto& own = *static_cast<Front*>(context);
-      return own.mcp_ && own.mcp_->wants(uri);
-    };
-    options.context = this;
+    options.wanted = [&own = *this](std::string_view uri) { return own.mcp_ && own.mcp_->wants(uri); };
     if (options.pause == std::chrono::seconds(1)) options.pause = std::chrono::milliseconds(1);
     auto gateway = mcp::Gateway::create(mounts, options);
     if (!gateway) __builtin_trap();

@@ -107,9 +107,8 @@ TEST(McpGateway, passes_on_that_a_resource_has_changed) {
     } heard;
     auto listening = coir::spawn([&] {
       const std::string_view uris[] = {"same:r", "b+same:r"};
-      CallOptions options{.deadline = Deadline::after(60s), .context = &heard};
-      options.told = [](void* context, const Notification& notification) noexcept {
-        auto& own = *static_cast<Heard*>(context);
+      CallOptions options{.deadline = Deadline::after(60s)};
+      options.told = [&own = heard](const Notification& notification) {
         if (notification.method != "notifications/resources/updated") return;
         const auto uri = notification.params["uri"].text();
         ++(uri == "same:r" ? own.first : uri == "b+same:r" ? own.second : own.others);
@@ -222,7 +221,7 @@ TEST(McpGateway, passes_on_progress_errors_and_questions) {
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
     McpClientOptions asking{.elicitation = true};
-    asking.asked = [](void*, const Question&, coir::JsonWriter& answer) noexcept {
+    asking.asked = [](const Question&, coir::JsonWriter& answer) {
       answer.object().member("action", "accept").name("content").object().end().end();
       return true;
     };
@@ -230,10 +229,7 @@ TEST(McpGateway, passes_on_progress_errors_and_questions) {
     front.until_up();
     unsigned told = 0;
     CallOptions options = patience();
-    options.context = &told;
-    options.told = [](void* context, const Notification& notification) noexcept {
-      *static_cast<unsigned*>(context) += contains(notification.text, "\"progress\":3");
-    };
+    options.told = [&](const Notification& notification) { told += contains(notification.text, "\"progress\":3"); };
     const auto slow = front.client().call("up_add", {}, options);
     expect(slow && slow->is_error() && told == 1);
     const auto refused = front.client().call("up_add", R"({"do":"refuse"})", patience());

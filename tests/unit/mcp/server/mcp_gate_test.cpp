@@ -12,7 +12,7 @@ TEST_GROUP_BASE(McpGate, McpServer) {};
 namespace {
 
 // judge takes a token for the name of who has it, but for two.
-mcp::Verdict judge(void*, const http::Request&, std::string_view token, mcp::Principal& who) {
+mcp::Verdict judge(const http::Request&, std::string_view token, mcp::Principal& who) {
   who.set(token);
   if (token == "eve") return mcp::Verdict::forbidden;
   if (token == "later") return mcp::Verdict::unavailable;
@@ -148,7 +148,7 @@ TEST(McpGate, a_principal_makes_so_many_requests_a_second) {
   serving(
       [](mcp::McpServerOptions& options) {
         options.calls_per_second = 1;
-        options.authorize = [](void*, const http::Request&, std::string_view token, mcp::Principal& who) {
+        options.authorize = [](const http::Request&, std::string_view token, mcp::Principal& who) {
           who.set(token);
           return token.data() == nullptr ? mcp::Verdict::unknown : mcp::Verdict::allowed;
         };

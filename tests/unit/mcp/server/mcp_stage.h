@@ -227,8 +227,7 @@ class McpServer : public Everywhere {
             .tools = kTools,
             .resources = kResources,
             .context = &stage,
-            .audit = [](void* context, const mcp::Audit& line) {
-              auto& of = *static_cast<Stage*>(context);
+            .audit = [&of = stage](const mcp::Audit& line) {
               char text[200];
               const Locked locked(of.lock);
               of.took = line.took;
