@@ -37,6 +37,7 @@ class LifeWatch {
     std::chrono::nanoseconds pause, patience;
   };
   // Look is called after each look, on the watch's thread, which has 64 KB of stack and blocks all signals. It may block.
+  // A lambda that has a name and captures is referred to, and outlives stop.
   using Look = Callable<Turn(bool alive)>;
 
   // start looks at once, and then as often as `look` says. Error: system (no thread can be started).

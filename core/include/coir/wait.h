@@ -50,7 +50,7 @@ inline constexpr std::size_t kMostAwaited = 10;
 void close_fd(int fd) noexcept;
 
 // end_waits wakes the fibers that wait for `fd` with `closed`, as they do that wait for it from now on until close_fd
-// closes it: for a descriptor that others may still use. It does not wake threads.
+// closes it: for a descriptor that others may still use. It does not wake threads; a resting wait is disarmed.
 void end_waits(int fd) noexcept;
 
 }  // namespace coir

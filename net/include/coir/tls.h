@@ -135,7 +135,8 @@ class TlsContext {
 };
 
 // TlsContextSlot holds the context for new handshakes. replace changes it; existing sessions keep theirs. It may be empty at
-// first, while a board has no random numbers for a key: then a server accepts nobody at its addresses until replace. Any thread.
+// first, while a board has no random numbers for a key: then a server with fibers accepts nobody at its addresses until
+// replace, and one without closes their connections. Any thread.
 class TlsContextSlot {
  public:
   TlsContextSlot() noexcept = default;

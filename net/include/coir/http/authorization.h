@@ -203,7 +203,7 @@ inline constexpr std::size_t kCredentialLine = 256;
 // basic_line and bearer_line write a line for a store, without its end. The salt is drawn from the kernel, which may
 // make the first call after a boot wait. basic_line takes as long as a check. Errors: invalid (the name is empty, over
 // 63 bytes, or holds a colon, a blank or a control; the password is empty or holds a control; the token is shorter than
-// kShortestToken or no token of RFC 6750).
+// kShortestToken or no token of RFC 6750); those of draw_secret.
 [[nodiscard]] std::expected<std::string_view, Error> basic_line(
     std::string_view name, std::string_view password, std::span<char, kCredentialLine> out,
     std::uint32_t iterations = CredentialStore::kIterations) noexcept;

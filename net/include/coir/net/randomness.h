@@ -24,7 +24,8 @@ bool randomness_ready() noexcept;
 // Errors: timed_out, cancelled.
 [[nodiscard]] std::expected<void, Error> await_randomness(Deadline deadline = Deadline::never()) noexcept;
 
-// draw_secret fills `into`, of 256 bytes at most, for keys and tokens; it waits as await_randomness does. Errors: those of it.
+// draw_secret fills `into`, of 256 bytes at most, for keys and tokens; it waits as await_randomness does.
+// Errors: those of it; unsupported or system (the kernel refuses getrandom).
 [[nodiscard]] std::expected<void, Error> draw_secret(std::span<char> into,
                                                      Deadline deadline = Deadline::never()) noexcept;
 

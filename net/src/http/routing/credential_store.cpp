@@ -191,7 +191,10 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request, st
   char memory[256];
   const auto given = basic_credentials(request, memory);
   if (!given) return Verdict::refused;
-  if (!state_->draw_key()) return Verdict::busy;
+  if (!state_->draw_key()) {
+    explicit_bzero(memory, sizeof memory);
+    return Verdict::busy;
+  }
   const Digest digest = keyed_digest({state_->key, sizeof state_->key}, {given->user, {"\0", 1}, given->password});
   if (state_->remembers(digest)) {
     explicit_bzero(memory, sizeof memory);
