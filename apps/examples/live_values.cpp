@@ -62,7 +62,7 @@ Outcome serve(const char* port) {
   const auto at = coir::Address::parse(port != nullptr ? coir::format(text, "0.0.0.0:", port) : "127.0.0.1:0");
   if (!server) return std::unexpected(server.error());
   if (!at) {
-    fprintf(stderr, "live_values: %s: %s\n", port, at.error());
+    fprintf(stderr, "live_values: %s: %s\n", port, coir::describe(at.error()));
     return std::unexpected(coir::Error(coir::ErrorCode::invalid));
   }
   auto listener = coir::TcpListener::listen(*at);

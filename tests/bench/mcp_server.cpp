@@ -56,7 +56,7 @@ int main(int count, char** words) {
   auto offered = mcp::McpServer::create({.name = "bench", .tools = kTools, .keep_alive = 3600s, .max_sessions = 8192});
   if (!offered) return fprintf(stderr, "mcp_server: %s\n", describe(offered.error())), 1;
   const auto address = coir::Address::parse(where);
-  if (!address) return fprintf(stderr, "mcp_server: %s\n", address.error()), 1;
+  if (!address) return fprintf(stderr, "mcp_server: %s\n", describe(address.error())), 1;
   auto listener = coir::TcpListener::listen(*address);
   if (!listener) return fprintf(stderr, "mcp_server: %s\n", describe(listener.error())), 1;
   coir::http::ServerOptions options;

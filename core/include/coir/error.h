@@ -77,7 +77,7 @@ namespace detail {
 // A Phrase returns what describe says of an error, or null if it knows no more than the code.
 using Phrase = const char* (*)(Error error) noexcept;
 
-// add_phrase has describe ask `of` as well; once is enough. A part of net adds its own before its first error. At most 3.
+// add_phrase has describe ask `of` as well; once is enough. A part of net adds its own before its first error. At most 4.
 void add_phrase(Phrase of) noexcept;
 
 }  // namespace detail

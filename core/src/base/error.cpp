@@ -37,7 +37,7 @@ Error Error::from_errno(int number) noexcept {
 namespace {
 
 // A place is written once, with a function: nothing else is read behind it, so that relaxed loads suffice.
-constinit SharedAtomic<detail::Phrase> g_phrases[3];
+constinit SharedAtomic<detail::Phrase> g_phrases[4];
 
 const char* phrase_of(Error error) noexcept {
   for (const auto& place : g_phrases) {

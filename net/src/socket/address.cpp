@@ -7,12 +7,50 @@
 #include <sys/un.h>
 
 #include <charconv>
+#include <iterator>
 
 namespace coir {
 namespace {
 
 constexpr std::size_t kPathOffset = offsetof(sockaddr_un, sun_path);
-constexpr const char* kBadPort = "the port is not a number from 0 to 65535";
+// AddressFault is what parse finds wrong. An error carries it in `sys`, above every errno.
+enum class AddressFault : int {
+  empty_path,
+  nul_in_path,
+  long_path,
+  no_port,
+  open_bracket,
+  bad_port,
+  bad_ipv6,
+  bare_ipv6,
+  bad_ipv4
+};
+constexpr int kFirstAddressFault = 0x4a000000;
+
+// In the order of AddressFault.
+constexpr const char* kAddressPhrases[] = {
+    "the path after 'unix:' is empty",
+    "the path contains a NUL",
+    "the path is longer than 107 bytes",
+    "the port is missing (ADDRESS:PORT)",
+    "']' or the port after it is missing",
+    "the port is not a number from 0 to 65535",
+    "the text in brackets is not an IPv6 address",
+    "an IPv6 address needs brackets: [ADDRESS]:PORT",
+    "the address is not an IPv4 address (names are not looked up)",
+};
+static_assert(std::size(kAddressPhrases) == static_cast<std::size_t>(AddressFault::bad_ipv4) + 1);
+
+// phrase_of_address is what describe says of it.
+const char* phrase_of_address(Error error) noexcept {
+  const int fault = error.sys - kFirstAddressFault;
+  return fault >= 0 && fault < static_cast<int>(std::size(kAddressPhrases)) ? kAddressPhrases[fault] : nullptr;
+}
+
+std::unexpected<Error> bad_address(AddressFault fault) noexcept {
+  detail::add_phrase(phrase_of_address);
+  return std::unexpected(Error(ErrorCode::invalid, kFirstAddressFault + static_cast<int>(fault)));
+}
 
 bool parse_port(std::string_view text, std::uint16_t& port) noexcept {
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
@@ -88,12 +126,12 @@ Address Address::ip(Family family, const void* bytes, std::uint16_t port, bool a
   return made;
 }
 
-std::expected<Address, const char*> Address::parse(std::string_view text) noexcept {
+std::expected<Address, Error> Address::parse(std::string_view text) noexcept {
   if (text.starts_with("unix:")) {
     const std::string_view path = text.substr(5);
-    if (path.empty()) return std::unexpected("the path after 'unix:' is empty");
-    if (path.find('\0') != path.npos) return std::unexpected("the path contains a NUL");
-    if (path.size() >= sizeof(sockaddr_un::sun_path)) return std::unexpected("the path is longer than 107 bytes");
+    if (path.empty()) return bad_address(AddressFault::empty_path);
+    if (path.find('\0') != path.npos) return bad_address(AddressFault::nul_in_path);
+    if (path.size() >= sizeof(sockaddr_un::sun_path)) return bad_address(AddressFault::long_path);
     Address made;
     made.family_ = Family::unix_path;
     sockaddr_un un = {};
@@ -107,25 +145,24 @@ std::expected<Address, const char*> Address::parse(std::string_view text) noexce
   }
 
   const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::unexpected("the port is missing (ADDRESS:PORT)");
+  if (colon == text.npos) return bad_address(AddressFault::no_port);
   const std::string_view host = text.substr(0, colon);
   std::uint16_t port = 0;
-  if (!host.empty() && host.front() == '[' && host.back() != ']')
-    return std::unexpected("']' or the port after it is missing");
-  if (!parse_port(text.substr(colon + 1), port)) return std::unexpected(kBadPort);
+  if (!host.empty() && host.front() == '[' && host.back() != ']') return bad_address(AddressFault::open_bracket);
+  if (!parse_port(text.substr(colon + 1), port)) return bad_address(AddressFault::bad_port);
 
   unsigned char bytes[16] = {};
   if (host.empty() || host == "*") return ip(Family::ipv6, bytes, port, true);
   char terminated[INET6_ADDRSTRLEN];
   if (host.front() == '[') {
     if (!with_nul(host.substr(1, host.size() - 2), terminated) || inet_pton(AF_INET6, terminated, bytes) != 1) {
-      return std::unexpected("what stands in brackets is not an IPv6 address");
+      return bad_address(AddressFault::bad_ipv6);
     }
     return ip(Family::ipv6, bytes, port, false);
   }
-  if (host.find(':') != host.npos) return std::unexpected("an IPv6 address needs brackets: [ADDRESS]:PORT");
+  if (host.find(':') != host.npos) return bad_address(AddressFault::bare_ipv6);
   if (!with_nul(host, terminated) || inet_pton(AF_INET, terminated, bytes) != 1) {
-    return std::unexpected("the address is not an IPv4 address (names are not looked up)");
+    return bad_address(AddressFault::bad_ipv4);
   }
   return ip(Family::ipv4, bytes, port, false);
 }

@@ -86,15 +86,15 @@ TEST(Address, wrong_text_is_refused_with_the_reason) {
       {"::1:80", "an IPv6 address needs brackets"},
       {"[::1]", "']' or the port"},
       {"[::1:80", "']' or the port"},
-      {"[::g]:80", "what stands in brackets"},
-      {"[]:80", "what stands in brackets"},
-      {"[127.0.0.1]:80", "what stands in brackets"},
+      {"[::g]:80", "the text in brackets"},
+      {"[]:80", "the text in brackets"},
+      {"[127.0.0.1]:80", "the text in brackets"},
       {"unix:", "the path after 'unix:' is empty"},
   };
   for (const auto& [given, reason] : wrong) {
     const auto address = Address::parse(given);
     CHECK_FALSE_TEXT(address.has_value(), given);
-    STRNCMP_EQUAL_TEXT(reason, address.error(), strlen(reason), given);
+    STRNCMP_EQUAL_TEXT(reason, coir::describe(address.error()), strlen(reason), given);
   }
 }
 

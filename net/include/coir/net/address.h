@@ -34,9 +34,8 @@ class Address {
 
   // parse reads "127.0.0.1:80", "[::1]:80", ":80" and "*:80" (every address of this machine, both families where the
   // kernel has IPv6), "unix:/run/coird.sock", "unix:@name" (the abstract name space). Port 0 lets the kernel choose
-  // when listening. The error is a static phrase naming the part at fault, for a message such as "--listen 'x':
-  // PHRASE".
-  [[nodiscard]] static std::expected<Address, const char*> parse(std::string_view text) noexcept;
+  // when listening. Error: invalid, of which describe names the part at fault.
+  [[nodiscard]] static std::expected<Address, Error> parse(std::string_view text) noexcept;
 
   // from_sockaddr takes over what accept(2), getsockname(2) or getpeername(2) filled in.
   static Address from_sockaddr(const sockaddr* address, socklen_t length) noexcept;
