@@ -251,7 +251,7 @@ class TlsStream : public Stream {
 
 // connect_tls connects to a host (coir/tcp.h) and is the client's side of the handshake with it: the address
 // that accepts the connection has to have a certificate for the host's name, by the context. All of it ends within
-// `deadline`. From a fiber or a thread. connecting.cpp has it.
+// `deadline`. From a fiber or a thread. connector.cpp has it.
 // Errors: those of connect and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
                                                           const TlsContext& context, Deadline deadline) noexcept;

@@ -30,8 +30,8 @@ struct SentTransfer {
 // OutboundExchange's memory is the only buffer that a plain request has. Where a head leaves no room in it for chunks,
 // these have a buffer of their own.
 //
-// The parts: transfer.cpp, how one begins, is retried and ends; dialling.cpp, the connection; request_head.cpp;
-// sending.cpp; redirects.cpp; response_content.cpp, and coded_content.cpp around it;
+// The parts: transfer.cpp, how one begins, is retried and ends; transfer_connection.cpp, the connection; request_head.cpp;
+// upload.cpp; redirects.cpp; response_content.cpp, and coded_content.cpp around it;
 // websocket_client.cpp, a connection alone.
 struct Transfer final : OutboundExchange {
   explicit Transfer(ClientCore& client, const ClientRequest& asked) noexcept
@@ -81,7 +81,7 @@ struct Transfer final : OutboundExchange {
   void let_go() noexcept;
   void close(bool in_good_order) noexcept;
 
-  // dialling.cpp
+  // transfer_connection.cpp
   std::string_view write_key() noexcept;
   Outcome connect() noexcept;
   Outcome dial(Dialler& dialler) noexcept;
@@ -102,7 +102,7 @@ struct Transfer final : OutboundExchange {
 
   AnswerTo answer_to_method() const noexcept { return method == "HEAD" ? AnswerTo::head : AnswerTo::other; }
 
-  // sending.cpp
+  // upload.cpp
   Outcome send() noexcept;
   Outcome send_more(std::string_view bytes) noexcept;
   Outcome send_upload() noexcept;

@@ -1,9 +1,9 @@
-// Parameters that describe a request to an application. Declared in fastcgi/exchanging.h.
+// Parameters that describe a request to an application. Declared in fastcgi/fastcgi_exchange.h.
 #include <coir/format.h>
 
 #include <algorithm>
 
-#include "fastcgi/exchanging.h"
+#include "fastcgi/fastcgi_exchange.h"
 #include "http/message/characters.h"
 #include "http/session/engine.h"
 #include "proxy/field_kind.h"

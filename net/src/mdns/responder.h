@@ -38,7 +38,7 @@ struct Arrival {
 //   for (;;) { wait until responder.next() or a message; responder.receive(...) or responder.tick(...) }
 //   responder.stop();
 //
-// The parts: responder.cpp (phases and time), query.cpp (what is asked), conflict.cpp (what others claim), composing.cpp
+// The parts: responder.cpp (phases and time), query.cpp (what is asked), conflict.cpp (what others claim), outgoing_message.cpp
 // (what is said).
 class Responder {
  public:
@@ -144,7 +144,7 @@ class Responder {
   bool is_own(std::span<const unsigned char> message) const noexcept;
   void remember(std::span<const unsigned char> message) noexcept;
 
-  // composing.cpp
+  // outgoing_message.cpp
   enum class As : std::uint8_t { answer, goodbye, probe, legacy };
   void send(std::span<const unsigned char> message, const Link& link, bool ipv6, const Address* to) noexcept;
   void send_probe(const Link& link, Room room) noexcept;

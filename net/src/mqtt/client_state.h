@@ -14,17 +14,17 @@
 
 namespace coir::mqtt {
 
-// phrase_of_refusal (connecting.cpp) is what describe says of a broker's refusal.
+// phrase_of_refusal (connection.cpp) is what describe says of a broker's refusal.
 const char* phrase_of_refusal(Error error) noexcept;
 
-// ClientState is what a MqttClient is a handle of. client.cpp has the calls of the program, connecting.cpp how a connection
-// is made, reading.cpp and sending.cpp the two fibers that a connection has: run's own, which reads, and the sender.
+// ClientState is what a MqttClient is a handle of. client.cpp has the calls of the program, connection.cpp how a connection
+// is made, reader.cpp and sender.cpp the two fibers that a connection has: run's own, which reads, and the sender.
 //
 // `lock` guards what both and the program touch. It is never held while the network is waited for.
 struct ClientState {
   explicit ClientState(const ClientOptions& given) noexcept : options(given), lacking(all_subscriptions()) {}
 
-  // connecting.cpp
+  // connection.cpp
   std::expected<void, Error> run() noexcept;
   std::expected<void, Error> connect() noexcept;
   std::expected<void, Error> meet() noexcept;
@@ -34,7 +34,7 @@ struct ClientState {
   void tell(bool connected, Error error) noexcept;
   void end() noexcept;
 
-  // reading.cpp
+  // reader.cpp
   Error read_all() noexcept;
   std::expected<Packet, Error> next_packet(Deadline deadline) noexcept;
   std::expected<void, Error> handle(const Packet& packet) noexcept;
@@ -46,7 +46,7 @@ struct ClientState {
   std::expected<void, Error> take_answers(std::uint16_t id) noexcept;
   void answered(std::uint16_t id) noexcept;
 
-  // sending.cpp
+  // sender.cpp
   void send_all() noexcept;
   std::size_t gather() noexcept;
   bool ping_is_due(std::int64_t now) noexcept;

@@ -31,7 +31,7 @@ inline constexpr std::size_t kBehindChunk = 2;
 std::string_view frame_chunk(char* content, std::size_t bytes) noexcept;
 
 // OutboundRequest is a request on its way over a connection that its owner has: it is sent while the peer is listened
-// to, which may answer before it has read all. Client, proxy and FastCGI have one for each exchange. sending.cpp
+// to, which may answer before it has read all. Client, proxy and FastCGI have one for each exchange. request_sink.cpp
 struct OutboundRequest {
   using Outcome = std::expected<void, Error>;
 
@@ -98,7 +98,7 @@ inline constexpr std::uint32_t kMostHead = 48 * 1024;
 //
 //   | head | content that came along | free | fields |
 //
-// It is memory of the owner's, or `memory`, which replaces it where a head is longer. receiving.cpp
+// It is memory of the owner's, or `memory`, which replaces it where a head is longer. response_source.cpp
 struct OutboundExchange : OutboundRequest {
   // A response's head may have up to `most_head` bytes, kMostHead of them at most.
   explicit OutboundExchange(std::uint32_t most_head) noexcept : most_head_(most_head) {}

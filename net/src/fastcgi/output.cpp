@@ -1,8 +1,8 @@
-// Output of an application. Declared in fastcgi/exchanging.h.
+// Output of an application. Declared in fastcgi/fastcgi_exchange.h.
 #include <algorithm>
 #include <cstring>
 
-#include "fastcgi/exchanging.h"
+#include "fastcgi/fastcgi_exchange.h"
 #include "http/message/characters.h"
 #include "http/session/engine.h"
 #include "outbound/fault.h"

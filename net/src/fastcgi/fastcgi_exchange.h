@@ -17,9 +17,9 @@ namespace coir::http {
 //
 //   | records as they come | the head as it is gathered | fields |
 //
-// It is the session's scratch memory, and a buffer where that is too small. The parts: exchanging.cpp, how one is
-// tried, retried and fails; parameters.cpp, what the application is told; giving_input.cpp, content to it;
-// taking_output.cpp, what it answers; scripts.cpp is find_script, and fast_cgi.cpp
+// It is the session's scratch memory, and a buffer where that is too small. The parts: fastcgi_exchange.cpp, how one is
+// tried, retried and fails; parameters.cpp, what the application is told; input.cpp, content to it;
+// output.cpp, what it answers; scripts.cpp is find_script, and fast_cgi.cpp
 // chooses the script.
 struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiOptions& by,
@@ -42,7 +42,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   void write_address(FastCgiParams& params) noexcept;
   void write_fields(FastCgiParams& params) noexcept;
 
-  // giving_input.cpp
+  // input.cpp
   Outcome send_parameters() noexcept;
   bool keeps_content() const noexcept;
   int keep_content() noexcept;
@@ -52,7 +52,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   Outcome give(std::span<char> record, std::size_t bytes) noexcept;
   std::expected<bool, Error> hear() noexcept override;
 
-  // taking_output.cpp
+  // output.cpp
   Outcome take_output() noexcept;
   Outcome read_more(Deadline deadline) noexcept;
   Outcome take_piece(std::span<char> bytes) noexcept;

@@ -1,4 +1,4 @@
-#include "fastcgi/exchanging.h"
+#include "fastcgi/fastcgi_exchange.h"
 
 #include "http/session/engine.h"
 

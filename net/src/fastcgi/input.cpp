@@ -1,11 +1,11 @@
-// Input of an application: a request's parameters and content. Declared in fastcgi/exchanging.h.
+// Input of an application: a request's parameters and content. Declared in fastcgi/fastcgi_exchange.h.
 #include <coir/blocking.h>
 #include <errno.h>
 #include <fcntl.h>
 
 #include <algorithm>
 
-#include "fastcgi/exchanging.h"
+#include "fastcgi/fastcgi_exchange.h"
 #include "http/files/open_file.h"
 #include "http/session/engine.h"
 #include "outbound/fault.h"
