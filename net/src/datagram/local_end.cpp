@@ -1,4 +1,4 @@
-#include "socket/local_end.h"
+#include "datagram/local_end.h"
 
 #include <errno.h>
 #include <string.h>

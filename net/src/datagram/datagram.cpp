@@ -3,8 +3,8 @@
 #include <coir/wait.h>
 #include <errno.h>
 
+#include "datagram/local_end.h"
 #include "socket/kernel.h"
-#include "socket/local_end.h"
 
 namespace coir {
 

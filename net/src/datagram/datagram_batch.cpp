@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datagram/local_end.h"
 #include "socket/kernel.h"
-#include "socket/local_end.h"
 
 namespace coir {
 namespace {
