@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/limits.h>
-#include <coir/port/memory.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <errno.h>
@@ -197,7 +196,6 @@ int open_trace(const Options& options, int& fd) noexcept {
     feeder.start();
     notify_ready();
     safe.serving();
-    static_cast<void>(coir::port::unmap_program());
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     control.stop();  // before the parts that it asks, and reloads, go
     record.stopped();

@@ -5,8 +5,8 @@
 #include <coir/config.h>
 #include <coir/port/cpu.h>
 
-#include <coir/port/program_header.h>
 #include "base/line.h"
+#include "inspect/program_header.h"
 #if !COIR_NO_ASYNC
 #include <coir/port/context.h>
 #include <coir/stack_size.h>

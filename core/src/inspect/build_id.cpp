@@ -1,7 +1,7 @@
 #include <coir/crash.h>
 #include <string.h>
 
-#include <coir/port/program_header.h>
+#include "inspect/program_header.h"
 
 namespace coir {
 

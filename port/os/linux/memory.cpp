@@ -1,16 +1,12 @@
 #include <coir/port/memory.h>
-#include <coir/port/program_header.h>
 #include <coir/port/spinning.h>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdint>
-#include <string_view>
 
 #include <coir/config.h>
 #include <coir/port/atomic.h>
@@ -38,18 +34,6 @@ bool map_over(void* start, std::size_t bytes) noexcept {
   return mmap(start, bytes, kAccess, kFlags, -1, 0) != MAP_FAILED;
 #endif
 }
-
-// is_traced tells whether a debugger is attached.
-bool is_traced() noexcept {
-  constexpr std::string_view kKey = "TracerPid:\t";
-  char room[512];
-  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  const ssize_t got = fd >= 0 ? ::read(fd, room, sizeof room) : -1;
-  if (fd >= 0) ::close(fd);
-  const std::string_view text(room, got > 0 ? static_cast<std::size_t>(got) : 0);
-  const std::size_t at = text.find(kKey);
-  return at != text.npos && at + kKey.size() < text.size() && text[at + kKey.size()] != '0';
-}
 }  // namespace
 
 void* reserve(std::size_t bytes) noexcept {
@@ -72,30 +56,6 @@ void release(void* start, std::size_t bytes) noexcept {
 bool give_back(void* start, std::size_t bytes) noexcept {
   expect_no_spinlock("madvise");
   return madvise(start, bytes, MADV_DONTNEED) == 0 || map_over(start, bytes);
-}
-
-bool unmap_program() noexcept {
-  // A debugger's breakpoints are in pages of the program's own, and would be lost.
-  if (is_traced()) return false;
-  const auto* const start = reinterpret_cast<const char*>(&__ehdr_start);
-  const auto* const headers = reinterpret_cast<const ElfW(Phdr)*>(start + __ehdr_start.e_phoff);
-  const std::uintptr_t bias = __ehdr_start.e_type == ET_DYN ? reinterpret_cast<std::uintptr_t>(start) : 0;
-  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  bool done = true;
-  for (unsigned i = 0; i < __ehdr_start.e_phnum; ++i) {
-    const ElfW(Phdr)& each = headers[i];
-    if (each.p_type != PT_LOAD || (each.p_flags & PF_W) != 0) continue;
-    const std::size_t before = each.p_vaddr % kPageBytes;
-    void* const from = reinterpret_cast<void*>(bias + each.p_vaddr - before);
-    const std::size_t bytes = each.p_filesz + before;
-    if (madvise(from, bytes, MADV_DONTNEED) == 0) continue;
-    // A kernel without it: the same pages of the same file, mapped over them at once.
-    const int access = PROT_READ | ((each.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-    const auto offset = static_cast<off_t>(each.p_offset - before);
-    done &= file >= 0 && mmap(from, bytes, access, MAP_PRIVATE | MAP_FIXED, file, offset) != MAP_FAILED;
-  }
-  if (file >= 0) ::close(file);
-  return done;
 }
 
 std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {

@@ -29,12 +29,6 @@ bool give_back(void* start, std::size_t bytes) noexcept;
 // tell. Async-signal-safe.
 std::size_t resident_bytes(void* start, std::size_t bytes) noexcept;
 
-// unmap_program takes the mappings of the program's code and constants away, page by page; the pages stay in the kernel's cache
-// and are mapped again where they are needed. After a start, whose code is not needed again: Linux maps 64 KB around each page
-// that is touched, and a page that no program has mapped is the first that it can use otherwise. False: the kernel refused, or a
-// debugger is attached.
-bool unmap_program() noexcept;
-
 // guard_by_advice makes pages fault on access without a mapping of their own (MADV_GUARD_INSTALL, Linux 6.13).
 // guard_by_protection does so by mprotect, which splits the mapping: two more entries of the process's map count each.
 bool guard_by_advice(void* start, std::size_t bytes) noexcept;
