@@ -16,7 +16,7 @@ namespace coir::detail {
   FiberControl* const self = running_fiber();
   if (self == nullptr) return;
   // The frames of this call and of those below it.
-  constexpr std::uintptr_t kOwn = 256;
+  constexpr std::uintptr_t kOwn = 512;
   char* const low = StackArena::low_end(self, nominal_stack_bytes(self->stack_class));
   const std::uintptr_t used = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - kOwn;
   const std::uintptr_t end = used & ~std::uintptr_t{port::kPageBytes - 1};
