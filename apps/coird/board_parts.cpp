@@ -46,9 +46,11 @@ std::size_t BoardParts::temperatures(std::span<coir::port::Thermometer> into) no
   // A look at each scrape of /metrics would be a thread of the pool at each.
   const std::int64_t now = coir::monotonic_ns();
   if (thermometers_read_ns_ == 0 || now - thermometers_read_ns_ >= kKeptNs) {
-    on_pool([this] { thermometer_count_ = hardware_.thermometers(thermometers_).value_or(0); });
-    thermometer_count_ = std::min(thermometer_count_, kMostThermometers);
-    thermometers_read_ns_ = now;
+    // What is cancelled before it has looked leaves the last figures, and the next scrape looks.
+    on_pool([this, now] {
+      thermometer_count_ = std::min(hardware_.thermometers(thermometers_).value_or(0), kMostThermometers);
+      thermometers_read_ns_ = now;
+    });
   }
   const std::size_t count = std::min(thermometer_count_, into.size());
   std::copy_n(thermometers_, count, into.begin());
