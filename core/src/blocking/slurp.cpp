@@ -17,6 +17,11 @@ UnsharedFile open_unshared(const char* path, int flags, unsigned mode) noexcept 
   file.fd = ::open(path, flags);
   file.created = file.fd < 0 && errno == ENOENT;
   if (file.created) file.fd = ::open(path, flags | O_CREAT | O_EXCL, mode);
+  if (file.created && file.fd < 0 && errno == EEXIST) {
+    // Another process has created it meanwhile.
+    file.created = false;
+    file.fd = ::open(path, flags);
+  }
   struct stat status;
   if (file.fd < 0 || ::fstat(file.fd, &status) != 0) {
     file.error = errno;
