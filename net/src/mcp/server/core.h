@@ -48,6 +48,9 @@ class ServerCore {
   Sessions sessions;
   Rates rates;
   Atomic<std::size_t> calls = 0;
+  // draw_key draws the key of states at the first one, when the kernel has random numbers. False: it has none after some time.
+  bool draw_key() noexcept;
+  // state_key is there once draw_key has said so.
   std::string_view state_key() const noexcept {
     return options.state_key.empty() ? std::string_view(random_key_, sizeof random_key_) : options.state_key;
   }
@@ -60,6 +63,8 @@ class ServerCore {
 
   Atomic<bool>* switches_ = nullptr;  // a tool each: it is on
   Text server_info_{{}, 16 * 1024};
+  Spinlock key_lock_;
+  Atomic<bool> has_key_ = false;
   char random_key_[32];
 };
 

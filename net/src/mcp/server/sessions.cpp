@@ -1,5 +1,6 @@
 #include "mcp/server/sessions.h"
 
+#include <coir/net/randomness.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #include <new>
 
 #include "base/charged.h"
-#include "base/randomness.h"
 
 namespace coir::mcp {
 
@@ -68,12 +68,13 @@ void Sessions::enter(Session& session) noexcept {
 }
 
 Session* Sessions::create(const Principal& who) noexcept {
+  // Who guesses an id has the session.
+  char random[Session::kIdBytes / 2];
+  if (!draw_secret(random, Deadline::after(std::chrono::seconds(10)))) return nullptr;
   const std::int64_t now = monotonic_ns();
   make_room(now, nullptr);  // its memory may be needed
   auto* const session = construct_charged<Session>(account::mcp);
   if (session == nullptr) return nullptr;
-  char random[Session::kIdBytes / 2];
-  fill_with_randomness(random);
   for (std::size_t i = 0; i < sizeof random; ++i) {
     constexpr char kDigits[] = "0123456789abcdef";
     session->id[2 * i] = kDigits[static_cast<unsigned char>(random[i]) >> 4];

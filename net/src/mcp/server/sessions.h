@@ -99,7 +99,7 @@ class Sessions {
   // open takes memory for the table. False: there is none.
   bool open() noexcept;
 
-  Session* create(const Principal& who) noexcept;  // null: no memory
+  Session* create(const Principal& who) noexcept;  // null: no memory, or no random numbers
   Session* find(std::string_view id, const Principal& who) noexcept;
   void release(Session* session) noexcept;
   // end forgets a session: its calls are cancelled, its streams end.
