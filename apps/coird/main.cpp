@@ -108,7 +108,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   }
   daemon.options = &options;
 #if COIR_TLS
-  if (!daemon.tls.prepare(options)) return 2;
+  if (const int status = daemon.tls.prepare(options); status != 0) return status;
 #endif
 #if COIR_TLS && COIR_SITE
   if (options.credentials != nullptr) {

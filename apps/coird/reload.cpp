@@ -39,7 +39,7 @@ bool read_certificates(Daemon& daemon, const Options& options, Fresh& fresh) noe
 
 void use_certificates(Daemon& daemon, Fresh& fresh) noexcept {
   if (daemon.tls_slot() == nullptr) return;
-  daemon.tls_slot()->replace(std::move(fresh.certificates));
+  daemon.tls.use(std::move(fresh.certificates), *daemon.options);
   say({"certificates read again"});
 }
 #else

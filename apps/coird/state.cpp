@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "complaint.h"
@@ -66,6 +68,27 @@ void recall_state(const char* folder) noexcept {
   // Used once: a board that loses its power before it leaves another must not start twice from the same.
   if (seed && seed->size() == kSeedBytes && coir::remove_file(path.text)) stir(*seed);
   explicit_bzero(room, sizeof room);
+}
+
+// On a board without a source of random numbers the kernel gathers some from its timer's jitter, in a second or two, but
+// only while somebody blocks in getrandom; so a poll would wait for ever. A timer's signal ends the call now and then.
+bool hold_up_for_randomness() noexcept {
+  say({"waiting for the kernel's random numbers"});
+  const auto deadline = coir::Deadline::after(std::chrono::seconds(20));
+  struct sigaction interrupt{}, before;
+  interrupt.sa_handler = [](int) {};  // without SA_RESTART
+  const itimerval often = {.it_interval = {.tv_sec = 1, .tv_usec = 0}, .it_value = {.tv_sec = 1, .tv_usec = 0}};
+  const itimerval never{};
+  bool ready = false;
+  if (::sigaction(SIGALRM, &interrupt, &before) == 0 && ::setitimer(ITIMER_REAL, &often, nullptr) == 0) {
+    char byte;
+    while (!(ready = ::getrandom(&byte, 1, 0) == 1) && !deadline.passed()) {
+    }
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
+  }
+  if (!ready) warn({"the kernel has no random numbers after 20 seconds"});
+  return ready;
 }
 
 void keep_state(const char* folder) noexcept {

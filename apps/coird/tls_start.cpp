@@ -17,27 +17,35 @@ namespace {
 constexpr const char* kSeeTls = "coird --help explains --cert, --key and --state";
 }  // namespace
 
-bool TlsStart::prepare(const Options& options) noexcept {
-  if (!options.any_tls()) return true;
+int TlsStart::prepare(const Options& options) noexcept {
+  if (!options.any_tls()) return 0;
   if (!options.check) recall_state(options.state);
   if (!coir::time_valid()) warn({"the clock is not set; certificates are judged by an earlier time"});
   // coird's own certificate is made when it is needed, not to be checked.
-  if (options.check && options.certificate_count == 0) return true;
-  if (!files_.emplace().read(options, kSeeTls)) return false;
+  const bool own = options.certificate_count == 0;
+  if (options.check && own) return 0;
+  if (!files_.emplace().read(options, kSeeTls)) return 2;
   slot_.emplace();
   const bool ready = coir::randomness_ready();
-  if (!ready) say({"waiting for the kernel's random numbers: until then nothing is served with TLS"});
-  waits_ = coir::kFibers && !ready && !options.check;
-  return waits_ || make(options);
+  waits_ = coir::kFibers && !ready && !options.check && !(own && options.user != nullptr);
+  if (waits_) {
+    say({"waiting for the kernel's random numbers: until then nothing is served with TLS"});
+    return 0;
+  }
+  if (!ready && !hold_up_for_randomness()) return 1;
+  return make(options) ? 0 : 2;
 }
 
 bool TlsStart::make(const Options& options) noexcept {
   coir::TlsContext context = files_->make(options, true, kSeeTls);
+  if (context) first(std::move(context), options);
+  return bool(slot_->current());
+}
+
+void TlsStart::first(coir::TlsContext context, const Options& options) noexcept {
   files_.reset();
-  if (!context) return false;
-  slot_->replace(std::move(context));
   if (!options.check) keep_state(options.state);
-  return true;
+  slot_->replace(std::move(context));
 }
 
 #if COIR_NO_ASYNC
@@ -49,7 +57,15 @@ coir::TlsContext TlsStart::load_again(const Options& options, const char* cure) 
   return load_credentials(options, false, cure);
 }
 
+void TlsStart::use(coir::TlsContext context, const Options&) noexcept {
+  slot_->replace(std::move(context));
+}
+
 #else
+
+namespace {
+constexpr const char* kServed = "the kernel has random numbers: TLS is served";
+}  // namespace
 
 void TlsStart::start(const Options& options) noexcept {
   if (!waits_) return;
@@ -59,7 +75,7 @@ void TlsStart::start(const Options& options) noexcept {
     // SIGHUP may have brought one.
     if (!turn || slot_->current()) return;
     if (make(options)) {
-      say({"the kernel has random numbers: TLS is served"});
+      say({kServed});
     } else {
       complain("mend that, and send SIGHUP", {"nothing is served with TLS"});
     }
@@ -76,7 +92,15 @@ void TlsStart::stop() noexcept {
 coir::TlsContext TlsStart::load_again(const Options& options, const char* cure) noexcept {
   if (!coir::randomness_ready()) return complain(cure, {"the kernel has no random numbers yet"}), coir::TlsContext();
   const auto turn = turn_.lock();
-  return turn ? load_credentials(options, false, cure) : coir::TlsContext();
+  // The first one may have to be made.
+  return turn ? load_credentials(options, !slot_->current(), cure) : coir::TlsContext();
+}
+
+void TlsStart::use(coir::TlsContext context, const Options& options) noexcept {
+  const auto turn = turn_.lock();
+  if (!turn || slot_->current()) return slot_->replace(std::move(context));
+  first(std::move(context), options);
+  say({kServed});
 }
 
 #endif

@@ -17,15 +17,17 @@
 #endif
 
 // TlsStart makes the context of the listeners with TLS. A key and a handshake need random numbers: on a board whose kernel has none
-// yet the context is made once it has them, and whatever needs no TLS is served meanwhile. A build without fibers waits for them.
+// yet the context is made once it has them, and whatever needs no TLS is served meanwhile. The start waits for them in a build
+// without fibers, and where coird's own certificate could not be read or kept later, as another user.
 class TlsStart {
  public:
   TlsStart() noexcept = default;
   TlsStart(const TlsStart&) = delete;
   TlsStart& operator=(const TlsStart&) = delete;
 
-  // prepare reads the files that the options name, before coird gives up its privileges. False: one line has said what is wrong.
-  [[nodiscard]] bool prepare(const Options& options) noexcept;
+  // prepare reads the files that the options name, before coird gives up its privileges. Returns 0, or the exit status: one line
+  // has said what is wrong.
+  [[nodiscard]] int prepare(const Options& options) noexcept;
 
   // start waits for the random numbers, if prepare could not make the context; stop ends that. From a fiber of the run.
   void start(const Options& options) noexcept;
@@ -34,11 +36,14 @@ class TlsStart {
   // slot is the context of the listeners with TLS; null: there is none.
   coir::TlsContextSlot* slot() noexcept { return slot_ ? &*slot_ : nullptr; }
 
-  // load_again reads the files for SIGHUP. Null: one line has said why not. From a fiber.
+  // load_again reads the files for SIGHUP. Null: one line has said why not. use has new handshakes take what it has returned.
+  // From a fiber.
   coir::TlsContext load_again(const Options& options, const char* cure) noexcept;
+  void use(coir::TlsContext context, const Options& options) noexcept;
 
  private:
   bool make(const Options& options) noexcept;
+  void first(coir::TlsContext context, const Options& options) noexcept;
 
   std::optional<coir::TlsContextSlot> slot_;
   std::optional<CredentialFiles> files_;  // until the context is made
