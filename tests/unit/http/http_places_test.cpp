@@ -193,6 +193,41 @@ TEST(HttpPlaces, a_client_that_sends_a_byte_again_and_again_keeps_no_place) {
   });
 }
 
+// A session that is begun by a handler's wait is neither counted, joined nor cancelled with the handler's children.
+TEST(HttpPlaces, a_session_that_takes_a_handlers_place_is_no_child_of_it) {
+  const auto handler = [](Exchange& exchange) {
+    if (exchange.request().path != "/first") return hold(exchange);
+    Seen& seen = seen_by(exchange);
+    coir::Nursery children({.limit = 1});
+    children.start([] { static_cast<void>(coir::sleep(24h)); });
+    // Together its waits are long: the next one gives its place away at once.
+    for (int turn = 0; turn < 8; ++turn) {
+      seen.expect(coir::sleep(5ms).has_value());
+      static_cast<void>(exchange.scratch());
+    }
+    ++seen.told;
+    seen.compute();
+    static_cast<void>(coir::sleep(24h));
+    static_cast<void>(children.join());
+    ++seen.told;
+  };
+  serving({.handler = handler, .max_active = 1}, [&](Server& server, const Address& address, Seen& seen) {
+    Client first(address), other(address);
+    expect(first.say("GET /first HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(until([&] { return seen.told == 1; }, soon()));
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(until([&] { return server.gauges().waiting == 1; }, soon()));
+    seen.go = true;
+    expect(other.hear("now\n"));
+    expect(other.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
+    first.reset();
+    expect(until([&] { return seen.told == 2; }, soon()));
+    seen.news.set();
+    expect(other.hear("news\n") && seen.cancelled == 0);
+    other.reset();
+  });
+}
+
 // A handler that is cancelled while it waits without a place answers all the same.
 TEST(HttpPlaces, a_stop_ends_waits_without_a_place) {
   serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {

@@ -58,8 +58,9 @@ bool SessionHost::serve_waiting() noexcept {
     wanted_.release();
     return true;
   }
-  const Fiber fiber =
-      spawn({.name = "http", .stack = handler_stack_}, [this]() noexcept { dispatcher_.serve_waiting(); });
+  // A handler's wait may call this, and it serves others: no child of the handler's.
+  const Fiber fiber = spawn({.name = "http", .stack = handler_stack_, .detached = true},
+                            [this]() noexcept { dispatcher_.serve_waiting(); });
   return fiber.started();
 }
 
