@@ -18,6 +18,7 @@ constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
 constinit Atomic<std::uint32_t> g_pressure{1};  // the number of the pressure that is, or comes next
 constinit Atomic<bool> g_line_written{false};   // a line was written in it
+constinit Atomic<bool> g_eased{false};          // the total has sunk since a step was taken
 constinit Atomic<std::int64_t> g_latest_ns{0};  // when a step was taken last
 
 // A want that comes again within this time is the same one.
@@ -37,6 +38,11 @@ class [[nodiscard]] Hold {
 
 bool fits(const Account& account, std::size_t bytes) noexcept {
   return account.fits(bytes) && Ledger::total().fits(bytes);
+}
+
+// begin_another has each step write its line again.
+void begin_another() noexcept {
+  if (g_line_written.exchange(false, std::memory_order_relaxed)) g_pressure.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -80,7 +86,10 @@ bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
 
 void Pressure::took(PressureStep& step) noexcept {
   step.taken_.fetch_add(1, std::memory_order_relaxed);
-  g_latest_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  const std::int64_t now_ns = monotonic_ns();
+  const std::int64_t latest_ns = g_latest_ns.exchange(now_ns, std::memory_order_relaxed);
+  // Where nobody has looked since, the pressure ends here.
+  if (g_eased.exchange(false, std::memory_order_relaxed) && now_ns - latest_ns >= kCalmNs) begin_another();
   const std::uint32_t now = g_pressure.load(std::memory_order_relaxed);
   if (step.told_.load(std::memory_order_relaxed) == now || step.told_.exchange(now, std::memory_order_relaxed) == now) {
     return;
@@ -97,10 +106,8 @@ bool Pressure::eased() noexcept {
   const std::size_t ceiling = total.ceiling();
   if (total.used() > ceiling - ceiling / 16) return false;
   if (!g_line_written.load(std::memory_order_relaxed)) return true;
-  const bool is_over = monotonic_ns() - g_latest_ns.load(std::memory_order_relaxed) >= kCalmNs;
-  if (is_over && g_line_written.exchange(false, std::memory_order_relaxed)) {
-    g_pressure.fetch_add(1, std::memory_order_relaxed);
-  }
+  g_eased.store(true, std::memory_order_relaxed);
+  if (monotonic_ns() - g_latest_ns.load(std::memory_order_relaxed) >= kCalmNs) begin_another();
   return true;
 }
 
