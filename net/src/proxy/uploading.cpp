@@ -23,9 +23,6 @@ constexpr auto kBeforeRestAgain = 2ms;
 // A client that sends less than this within its patience is slow, however often it sends.
 constexpr std::size_t kLeastInTime = 4096;
 
-// A piece of this size is a packet of a client that has more: the next one is waited for.
-constexpr std::size_t kPacket = 512;
-
 }  // namespace
 
 Forwarding::Outcome Forwarding::send() noexcept {
@@ -105,10 +102,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     std::string_view piece(place.data(), got ? *got : 0);
     if ((came += piece.size()) >= kLeastInTime) {
       came = 0;
-      was_slow = false;
       rests_at = Deadline::after(kBeforeRest);
-    } else if (piece.size() >= kPacket) {
-      rests_at = std::max(rests_at, Deadline::after(kBeforeRestAgain));
     }
     last = session.body_done_ || (chunked && session.chunks_.is_delivered());
     if (chunked) {
