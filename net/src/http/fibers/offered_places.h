@@ -72,8 +72,7 @@ class OfferedPlaces {
   bool give(ActivePlace& place) noexcept;
 
   SessionPool& pool_;
-  // In front those that could be taken when they were offered, the latest first; then the others, as they came.
-  coir::detail::IntrusiveList<ActivePlace> offers_;
+  coir::detail::IntrusiveList<ActivePlace> offers_;  // in front, those that can be taken at once
   Line line_;
   std::size_t in_line_ = 0;
   std::size_t without_buffers_ = 0;
