@@ -232,7 +232,7 @@ void Dispatcher::return_record(Connection& connection) noexcept {
 bool Dispatcher::is_held_up(std::int64_t since_ns) noexcept {
   Locked locked(lock_);
   const Connection* const first = next();
-  return places_.any_in_line_since(since_ns) || (first != nullptr && first->since_ns <= since_ns);
+  return places_.any_in_line() || (first != nullptr && first->since_ns <= since_ns);
 }
 
 bool Dispatcher::handshake_held_up() noexcept {

@@ -9,11 +9,8 @@ namespace coir::http {
 
 void Dispatcher::offer(ActivePlace& place, bool keeps_buffers) noexcept {
   const std::int64_t now = coarse_ns();
-  {
-    Locked locked(lock_);
-    if (!places_.offer(place, keeps_buffers, now) || (!places_.any_in_line() && next() == nullptr)) return;
-  }
-  grant_places();
+  Locked locked(lock_);
+  places_.offer(place, keeps_buffers, now);
 }
 
 void Dispatcher::lend(ActivePlace& place) noexcept {
@@ -26,11 +23,11 @@ void Dispatcher::lend(ActivePlace& place) noexcept {
 
 // Nothing ends the wait but a place: the fiber cannot go on without. So it is kept from the handler's cancellations.
 void Dispatcher::reclaim(ActivePlace& place) noexcept {
-  const std::int64_t now = coarse_ns();
-  OfferedPlaces::Returning returning(place, now);
+  OfferedPlaces::Returning returning(place);
   {
+    const std::int64_t now = coarse_ns();
     Locked locked(lock_);
-    if (places_.withdraw(place, now) || places_.retake(place)) return;
+    if (places_.withdraw(place) || places_.retake(place)) return;
     if (places_.free_one(now) && places_.retake(place)) return;
     places_.wait_in_line(returning);
   }
@@ -59,7 +56,7 @@ void Dispatcher::tell(OfferedPlaces::Line granted) noexcept {
 bool Dispatcher::await_hurry(std::chrono::nanoseconds calm) noexcept {
   if (const auto hurried = hurry_.wait(Deadline::after(calm)); hurried) {
     hurry_.reset();
-    if (sleep(std::chrono::nanoseconds(ActivePlace::kLeastWaitNs))) return true;
+    if (sleep(std::chrono::nanoseconds(OfferedPlaces::kLeastWaitNs))) return true;
   } else if (hurried.error() == ErrorCode::timed_out) {
     return true;
   }

@@ -75,8 +75,8 @@ class Engine {
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
 
-  // offer lets others have a handler's place once its exchange has waited for a while, with its buffers unless it keeps
-  // them; a further offer changes nothing but that. It does not wait. lend gives both away at
+  // offer lets others have a handler's place once it has been offered for a while, with its buffers unless it keeps
+  // them; a further offer changes nothing but that. It neither waits nor makes system calls. lend gives both away at
   // once; it is false where no place is ever given away. reclaim has the place be the handler's again, and waits for
   // one if others have it. In builds with fibers.
   void offer(ActivePlace& place, bool keeps_buffers) noexcept;

@@ -121,7 +121,6 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   added_ = 0;
   error_look_ = &engine_.options.on_error;
   content_sent_ = 0;
-  waited_ns = 0;
   forget_notes();
   began_ns_ = now_ns;
   keep_ = request_.keep_alive && !hurried_;
