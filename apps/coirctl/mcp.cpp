@@ -121,9 +121,7 @@ int run(const AskMcpOptions& options) noexcept {
   if (!client) return say_error(options.url, coir::describe(client.error())), status_of(client.error());
   coir::mcp::CallOptions how{.deadline = coir::Deadline::after(std::chrono::seconds(options.timeout_s))};
   if (options.progress) {
-    how.told = [](const coir::mcp::Notification& notification) {
-      print_line(STDERR_FILENO, notification.text);
-    };
+    how.told = [](const coir::mcp::Notification& notification) { print_line(STDERR_FILENO, notification.text); };
     how.log_level = "info";
   }
   int status = kDone;

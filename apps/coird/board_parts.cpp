@@ -46,7 +46,7 @@ std::size_t BoardParts::temperatures(std::span<coir::port::Thermometer> into) no
   // A look at each scrape of /metrics would be a thread of the pool at each.
   const std::int64_t now = coir::monotonic_ns();
   if (thermometers_read_ns_ == 0 || now - thermometers_read_ns_ >= kKeptNs) {
-    // What is cancelled before it has looked leaves the last figures, and the next scrape looks.
+    // A look that is cancelled before it began leaves the last figures, and the next scrape looks.
     on_pool([this, now] {
       thermometer_count_ = std::min(hardware_.thermometers(thermometers_).value_or(0), kMostThermometers);
       thermometers_read_ns_ = now;

@@ -51,7 +51,7 @@ class UsedDescriptor {
   // acquire pairs with the release in close: who finds it closed sees what was done before.
   bool is_open() const noexcept { return (state_.load(std::memory_order_acquire) & kClosed) == 0; }
   int number() const noexcept { return is_open() ? fd_ : -1; }
-  // Nobody may use it. The caller closes the number.
+  // release gives the number to the caller, who closes it. It must not be in use.
   int release() noexcept;
 
  private:

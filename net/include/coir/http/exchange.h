@@ -85,8 +85,8 @@ class Exchange {
   const TlsPeer* certificate() const noexcept;
 
   // client_gone and stopping are cases for a select of coir/select.h, in the handler's own fiber: ready once the client
-  // has ended its side or is gone, and once the server stops. If a select lists the case, it
-  // reports the case instead of being cancelled; the handler's later waits are cancelled. A build without fibers has neither.
+  // has ended its side or is gone, and once the server stops. A select that lists the case
+  // reports it instead of being cancelled; the handler's later waits are cancelled. A build without fibers has neither.
   //
   //   auto won = select({Case::opened(news), exchange.client_gone(), Case::after(30s)});
   Case client_gone() noexcept;

@@ -68,7 +68,7 @@ void Sessions::enter(Session& session) noexcept {
 }
 
 Session* Sessions::create(const Principal& who) noexcept {
-  // Who guesses an id has the session.
+  // An id that is guessed gives the session away.
   char random[Session::kIdBytes / 2];
   if (!draw_secret(random, Deadline::after(std::chrono::seconds(10)))) return nullptr;
   const std::int64_t now = monotonic_ns();

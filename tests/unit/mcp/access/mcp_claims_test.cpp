@@ -1,4 +1,4 @@
-// What a token's claims have to say, whom they name, and what is remembered of verdicts.
+// The claims of a token: what they have to say, whom they name, and what is remembered of verdicts.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/format.h>

@@ -90,7 +90,7 @@ TEST(McpIntrospection, an_issuer_that_knows_no_clients_is_told_of_none) {
     expect(head.starts_with("POST /introspect HTTP/1.1\r\n") && !head.contains("Authorization:"));
     expect(head.contains("Accept: application/json\r\n"));
     expect(head.contains("Content-Type: application/x-www-form-urlencoded\r\n"));
-    // Nobody is asked about what can be no token, and an answer that is too long says nothing.
+    // The server is not asked about what can be no token, and an answer that is too long says nothing.
     char many[5000];
     memset(many, 'x', sizeof many);
     expect(judge.judge({many, sizeof many}, who) == Verdict::unknown && issuer.asked == 1);
