@@ -158,7 +158,8 @@ class TlsContextSlot {
   }
 
 #if !COIR_NO_ASYNC
-  // await waits until there is a context. Fiber or thread. Errors: timed_out, cancelled.
+  // await waits until there is a context. Fiber or thread. Errors: timed_out, cancelled, unsupported (core/README.md tells
+  // where).
   [[nodiscard]] std::expected<void, Error> await(Deadline deadline = Deadline::never()) noexcept {
     return filled_.wait(deadline);
   }

@@ -21,11 +21,11 @@ bool randomness_ready() noexcept;
 
 // await_randomness waits until it has. A thread of the blocking pool waits for the kernel, at most one in the process, for as long
 // as that takes. Fiber or thread; on a plain thread, and in a build without fibers, whatever the deadline.
-// Errors: timed_out, cancelled.
+// Errors: those of sleep_until; timed_out (the deadline).
 [[nodiscard]] std::expected<void, Error> await_randomness(Deadline deadline = Deadline::never()) noexcept;
 
 // draw_secret fills `into`, of 256 bytes at most, for keys and tokens; it waits as await_randomness does.
-// Errors: those of it; unsupported or system (the kernel refuses getrandom).
+// Errors: those of await_randomness; system (the kernel refuses getrandom).
 [[nodiscard]] std::expected<void, Error> draw_secret(std::span<char> into,
                                                      Deadline deadline = Deadline::never()) noexcept;
 
