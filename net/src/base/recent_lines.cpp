@@ -76,7 +76,11 @@ void drop_oldest_of(std::size_t source, std::size_t bytes) noexcept {
   while (freed < bytes && at < g_size) {
     const Head head = head_at(at);
     const std::size_t size = behind(at, head) - at;
-    head.source == source ? static_cast<void>(freed += size) : keep(size);
+    if (head.source == source) {
+      freed += size;
+    } else {
+      keep(size);
+    }
     at += size;
   }
   keep(g_size - at);
