@@ -55,7 +55,7 @@ function show(id, name,  i, n, kept, times) {
   print "      | " name > "/dev/stderr"
   for (i = 1; i <= lines[id]; i += times) {
     for (times = 1; i + times <= lines[id] && line[id, i + times] == line[id, i]; times++) ;
-    # Of much, what was kept is left out.
+    # If there is much, the tests that passed are left out.
     if (lines[id] > 120 && line[id, i] ~ /^ok( |$)/) continue
     kept[++n] = line[id, i]
     if (times > 1) kept[++n] = "(" times " times)"

@@ -17,10 +17,9 @@ namespace coir::http {
 //
 //   | records as they come | the head as it is gathered | fields |
 //
-// It is the session's scratch memory, and a buffer where that is too small. The parts: fastcgi_exchange.cpp, how one is
-// tried, retried and fails; parameters.cpp, what the application is told; input.cpp, content to it;
-// output.cpp, what it answers; scripts.cpp is find_script, and fast_cgi.cpp
-// chooses the script.
+// It is the session's scratch memory, and a buffer where that is too small. fastcgi_exchange.cpp tries it, tries
+// it again and lets it fail; parameters.cpp writes the parameters; input.cpp sends the content; output.cpp reads the
+// answer; scripts.cpp is find_script, and fast_cgi.cpp chooses the script.
 struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiOptions& by,
                   FastCgiCounters* counters) noexcept;

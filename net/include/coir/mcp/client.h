@@ -85,7 +85,7 @@ struct McpClientOptions {
 
 struct CallOptions {
   Deadline deadline;  // never: McpClientOptions::timeout from now on
-  // told is called with what comes before the answer, on the caller's fiber. Empty: no progress is asked for.
+  // told is called with what comes before the answer, on the caller's fiber. If it is empty, no progress is asked for.
   Callable<void(const Notification& notification)> told;
   std::string_view log_level;  // of log lines that a modern server is to send, such as "info"; empty: none
   std::string_view meta;       // further members of `_meta`, as a JSON object
