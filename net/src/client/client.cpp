@@ -9,7 +9,7 @@
 
 #include "base/charged.h"
 #include "client/transfer.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 

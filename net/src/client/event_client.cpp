@@ -14,7 +14,7 @@
 #include "base/buffer_pool.h"
 #include "base/charged.h"
 #include "client/client_fault.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "outbound/reconnect_pause.h"
 #include "stream/event_parser.h"
 

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "client/transfer.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/charged.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http::detail {
 namespace {

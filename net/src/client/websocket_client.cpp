@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "client/transfer.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "outbound/basic_field.h"
 
 namespace coir::http {

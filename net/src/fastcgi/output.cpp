@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "fastcgi/fastcgi_exchange.h"
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "outbound/fault.h"
 #include "proxy/field_kind.h"
 

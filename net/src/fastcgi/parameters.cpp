@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "fastcgi/fastcgi_exchange.h"
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "proxy/field_kind.h"
 
 namespace coir::http {

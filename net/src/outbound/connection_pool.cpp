@@ -13,8 +13,8 @@
 #endif
 
 #include "base/charged.h"
-#include "http/message/characters.h"
 #include "http/message/response_parser.h"
+#include "http/text/characters.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

@@ -3,7 +3,7 @@
 #include <coir/http/wire/query.h>
 #include <coir/http/wire/url.h>
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "outbound/basic_field.h"
 #include "outbound/dialler.h"
 #include "outbound/exchange.h"

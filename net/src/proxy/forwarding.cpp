@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "outbound/fault.h"
 #include "proxy/forward_keeper.h"
 #include "socket/kernel.h"

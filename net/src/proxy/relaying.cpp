@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 #include "socket/kernel.h"

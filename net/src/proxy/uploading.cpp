@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "proxy/forwarding.h"
 
 namespace coir::http {

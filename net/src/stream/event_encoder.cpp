@@ -3,7 +3,7 @@
 #include <coir/format.h>
 #include <coir/http/wire/response.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "websocket/sha1.h"
 
 namespace coir::http {

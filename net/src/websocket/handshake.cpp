@@ -1,6 +1,6 @@
 #include "websocket/handshake.h"
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "websocket/accept.h"
 
 namespace coir::http {

@@ -8,8 +8,8 @@
 
 #include "base/buffer_pool.h"
 #include "base/randomness.h"
-#include "http/message/characters.h"
 #include "http/message/response_parser.h"
+#include "http/text/characters.h"
 #include "websocket/accept.h"
 #include "websocket/handshake.h"
 #include "websocket/websocket_state.h"

@@ -1,8 +1,8 @@
 #include <coir/http/detail/multipart_parser.h>
 #include <string.h>
 
-#include "http/message/characters.h"
-#include "http/message/parameters.h"
+#include "http/text/characters.h"
+#include "http/text/parameters.h"
 
 namespace coir::http::detail {
 namespace {

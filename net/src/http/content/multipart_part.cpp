@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "http/message/characters.h"
-#include "http/message/parameters.h"
+#include "http/text/characters.h"
+#include "http/text/parameters.h"
 
 namespace coir::http::detail {
 namespace {

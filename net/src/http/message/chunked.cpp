@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 

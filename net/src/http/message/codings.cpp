@@ -1,6 +1,6 @@
 #include <coir/http/wire/representation.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

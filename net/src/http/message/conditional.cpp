@@ -1,7 +1,7 @@
 #include <coir/http/wire/date.h>
 #include <coir/http/wire/representation.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -1,7 +1,7 @@
 #include <coir/http/wire/cookies.h>
 #include <coir/http/wire/response.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

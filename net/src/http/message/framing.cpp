@@ -2,7 +2,7 @@
 
 #include <coir/http/wire/request.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 

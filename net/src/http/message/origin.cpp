@@ -1,6 +1,6 @@
 #include "http/message/origin.h"
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

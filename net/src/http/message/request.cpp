@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <new>
 
-#include "http/message/characters.h"
 #include "http/message/framing.h"
 #include "http/message/head_error.h"
 #include "http/message/target.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

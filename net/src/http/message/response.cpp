@@ -1,6 +1,6 @@
 #include <coir/http/wire/response.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

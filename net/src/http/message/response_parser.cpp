@@ -6,8 +6,8 @@
 #include <new>
 #include <optional>
 
-#include "http/message/characters.h"
 #include "http/message/framing.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "http/message/characters.h"
 #include "http/message/target.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

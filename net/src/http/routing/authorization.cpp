@@ -1,8 +1,8 @@
 #include <coir/http/authorization.h>
 
-#include "http/message/base64.h"
-#include "http/message/characters.h"
 #include "http/routing/credential_line.h"
+#include "http/text/base64.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

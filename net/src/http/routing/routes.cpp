@@ -5,7 +5,7 @@
 #include <coir/detail/fiber_name.h>
 #endif
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

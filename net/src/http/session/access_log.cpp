@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "base/charged.h"
-#include "http/message/base64.h"
-#include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "http/session/stream_log.h"
+#include "http/text/base64.h"
+#include "http/text/characters.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

@@ -4,8 +4,8 @@
 #include <coir/format.h>
 #include <unistd.h>
 
-#include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "http/text/characters.h"
 #include "socket/own_address.h"
 
 #if COIR_TLS

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "http/text/characters.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

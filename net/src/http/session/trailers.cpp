@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
 #include "http/session/session.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "http/message/base64.h"
-#include "http/message/characters.h"
+#include "http/text/base64.h"
+#include "http/text/characters.h"
 #include "mcp/message/message.h"
 
 namespace coir::mcp {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/charged.h"
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "mcp/access/claims.h"
 #include "mcp/access/verdicts.h"
 #include "mcp/access/web_token.h"

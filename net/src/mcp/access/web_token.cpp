@@ -3,8 +3,8 @@
 #include <coir/json.h>
 #include <string.h>
 
-#include "http/message/base64.h"
-#include "http/message/characters.h"
+#include "http/text/base64.h"
+#include "http/text/characters.h"
 #include "mcp/message/message.h"
 
 namespace coir::mcp {

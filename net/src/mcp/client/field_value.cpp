@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 
 namespace coir::mcp::detail {
 

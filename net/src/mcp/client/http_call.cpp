@@ -2,7 +2,7 @@
 
 #include "base/charged.h"
 #include "client/transfer.h"
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "mcp/client/account.h"
 #include "mcp/client/field_value.h"
 #include "mcp/client/parameter_fields.h"

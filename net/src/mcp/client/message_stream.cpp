@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::mcp::detail {
 

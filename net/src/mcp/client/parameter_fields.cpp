@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "mcp/client/field_value.h"
 #include "mcp/client/http_call.h"
 

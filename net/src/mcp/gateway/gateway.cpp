@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "base/charged.h"
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "mcp/client/account.h"
 #include "mcp/client/growing_text.h"
 #include "mcp/client/raw_json.h"

@@ -1,6 +1,6 @@
 #include "mcp/message/field_value.h"
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 
 namespace coir::mcp {
 namespace {

@@ -8,7 +8,7 @@
 #include <coir/net/detail/secret_hash.h>
 #endif
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 
 namespace coir::mcp {
 

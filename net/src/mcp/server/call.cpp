@@ -2,7 +2,7 @@
 
 #include <coir/mcp/detail/tool.h>
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "mcp/server/call_state.h"
 #include "mcp/tools/checking.h"
 

@@ -1,6 +1,6 @@
 #include <coir/format.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "mcp/message/field_value.h"
 #include "mcp/server/incoming.h"
 #include "mcp/tools/checking.h"

@@ -1,8 +1,8 @@
 #include <coir/format.h>
 #include <coir/http/authorization.h>
 
-#include "http/message/characters.h"
 #include "http/message/origin.h"
+#include "http/text/characters.h"
 #include "mcp/server/incoming.h"
 
 namespace coir::mcp {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "mcp/server/core.h"
 
 namespace coir::mcp {

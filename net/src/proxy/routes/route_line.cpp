@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "outbound/exchange.h"
 #include "proxy/field_kind.h"
 #include "proxy/routes/route_servers.h"

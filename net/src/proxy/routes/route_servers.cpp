@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

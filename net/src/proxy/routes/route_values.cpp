@@ -9,7 +9,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 #include "proxy/routes/route_servers.h"
 
 namespace coir::http {

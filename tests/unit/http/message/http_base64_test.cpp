@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "net/src/http/message/base64.h"
+#include "net/src/http/text/base64.h"
 
 namespace http_base64_test {
 

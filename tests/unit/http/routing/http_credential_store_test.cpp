@@ -6,8 +6,8 @@
 
 #include <string_view>
 
-#include "net/src/http/message/base64.h"
 #include "net/src/http/routing/credential_line.h"
+#include "net/src/http/text/base64.h"
 
 namespace http_credential_store_test {
 

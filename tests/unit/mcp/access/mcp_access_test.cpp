@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 #include "mcp/access/web_token.h"
 #include "tests/unit/mcp/access/signed_token.h"
 #include "tls/es256.h"

@@ -1,6 +1,6 @@
-#include "http/message/parameters.h"
+#include "http/text/parameters.h"
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

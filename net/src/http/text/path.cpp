@@ -1,6 +1,6 @@
 #include <coir/http/wire/path.h>
 
-#include "http/message/characters.h"
+#include "http/text/characters.h"
 
 namespace coir::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "http/message/base64.h"
+#include "http/text/base64.h"
 
 #include <cstdint>
 
