@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "http/connection/pressure_steps.h"
 #include "http/metrics_text.h"
 #include "http/process_metrics.h"
-#include "http/session/pressure_steps.h"
 
 #if COIR_TLS
 #include <coir/tls.h>

@@ -5,7 +5,7 @@
 
 #include "base/buffer_pool.h"
 #include "base/turn.h"
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 #include "hub/hub.h"
 #include "tls/thread_mutex.h"
 #include "websocket/message_decoder.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/charged.h"
-#include "http/session/coarse_clock.h"
-#include "http/session/shed.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/shed.h"
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 #include "socket/kernel.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/charged.h"
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 #include "http/session/engine.h"
 #include "proxy/forwarding.h"
 #include "socket/kernel.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "http/session/client_limits.h"
+#include "http/connection/client_limits.h"
 
 namespace http_client_limits_test {
 

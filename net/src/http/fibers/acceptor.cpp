@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "http/session/coarse_clock.h"
-#include "http/session/pressure_steps.h"
-#include "http/session/shed.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/pressure_steps.h"
+#include "http/connection/shed.h"
 
 namespace coir::http {
 

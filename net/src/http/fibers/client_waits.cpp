@@ -3,7 +3,7 @@
 #include <coir/fiber.h>
 #include <sys/socket.h>
 
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 
 namespace coir::http {
 namespace {

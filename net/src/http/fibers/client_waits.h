@@ -3,7 +3,7 @@
 #include <coir/http/server.h>
 #include <coir/spinlock.h>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 
 namespace coir::http {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 
 namespace coir::http {
 

@@ -3,10 +3,10 @@
 #include <coir/detail/accounts.h>
 #include <coir/fiber.h>
 
+#include "http/connection/coarse_clock.h"
+#include "http/connection/shed.h"
 #include "http/fibers/fiber_engine.h"
-#include "http/session/coarse_clock.h"
 #include "http/session/session.h"
-#include "http/session/shed.h"
 
 namespace coir::http {
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "http/connection/coarse_clock.h"
 #include "http/fibers/fiber_engine.h"
-#include "http/session/coarse_clock.h"
 
 namespace coir::http {
 

@@ -4,8 +4,8 @@
 #include <coir/fiber.h>
 #include <coir/memory_watch.h>
 
-#include "http/session/coarse_clock.h"
-#include "http/session/shed.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/shed.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

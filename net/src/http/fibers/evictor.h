@@ -2,8 +2,8 @@
 
 #include <coir/pressure.h>
 
+#include "http/connection/pressure_steps.h"
 #include "http/fibers/dispatcher.h"
-#include "http/session/pressure_steps.h"
 
 namespace coir::http {
 

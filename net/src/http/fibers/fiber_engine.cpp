@@ -7,8 +7,8 @@
 #include <new>
 
 #include "base/rounded.h"
-#include "http/session/coarse_clock.h"
-#include "http/session/stream_log.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/stream_log.h"
 
 namespace coir::http {
 namespace {

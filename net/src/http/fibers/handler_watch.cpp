@@ -1,4 +1,4 @@
-#include "http/session/handler_watch.h"
+#include "http/connection/handler_watch.h"
 
 #include <coir/fiber.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 
 namespace coir::http {
 

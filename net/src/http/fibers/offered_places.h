@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "http/connection/active_place.h"
 #include "http/fibers/session_pool.h"
-#include "http/session/active_place.h"
 
 namespace coir::http {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 
 namespace coir::http {
 

@@ -13,9 +13,9 @@
 #include <new>
 
 #include "base/turn.h"
+#include "http/connection/client_limits.h"
 #include "http/routing/credential_line.h"
 #include "http/routing/guess_limits.h"
-#include "http/session/client_limits.h"
 #include "http/text/characters.h"
 
 namespace coir::http {

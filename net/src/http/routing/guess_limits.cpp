@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 #if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #endif

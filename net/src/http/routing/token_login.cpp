@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/charged.h"
+#include "http/connection/client_limits.h"
 #include "http/message/origin.h"
 #include "http/routing/guess_limits.h"
-#include "http/session/client_limits.h"
 #include "http/session/own_host.h"
 #include "http/session/session.h"
 

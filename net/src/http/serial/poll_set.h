@@ -9,7 +9,7 @@
 #include <expected>
 #include <span>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 #include "http/session/keeper.h"
 
 namespace coir::http {

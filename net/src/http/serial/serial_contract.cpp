@@ -1,9 +1,9 @@
 // Each function of Engine, by the part of serial_engine.h that does it.
 #include <utility>
 
+#include "http/connection/coarse_clock.h"
+#include "http/connection/stream_log.h"
 #include "http/serial/serial_engine.h"
-#include "http/session/coarse_clock.h"
-#include "http/session/stream_log.h"
 
 namespace coir::http {
 namespace {

@@ -10,8 +10,8 @@
 #include <new>
 
 #include "base/rounded.h"
-#include "http/session/coarse_clock.h"
-#include "http/session/shed.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/shed.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

@@ -3,11 +3,11 @@
 #include <coir/http/server.h>
 #include <coir/pressure.h>
 
+#include "http/connection/connection.h"
+#include "http/connection/connection_records.h"
+#include "http/connection/pressure_steps.h"
 #include "http/serial/serving_loop.h"
-#include "http/session/connection.h"
-#include "http/session/connection_records.h"
 #include "http/session/engine.h"
-#include "http/session/pressure_steps.h"
 
 namespace coir::http {
 

@@ -4,8 +4,8 @@
 
 #include <initializer_list>
 
+#include "http/connection/connection.h"
 #include "http/serial/poll_set.h"
-#include "http/session/connection.h"
 #include "http/session/session.h"
 
 namespace coir::http {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/charged.h"
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
+#include "http/connection/stream_log.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
-#include "http/session/stream_log.h"
 #include "http/text/base64.h"
 #include "http/text/characters.h"
 #include "socket/kernel.h"

@@ -2,9 +2,9 @@
 
 #include <coir/http/exchange.h>
 
+#include "http/connection/stream_log.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
-#include "http/session/stream_log.h"
 
 namespace coir::http {
 

@@ -10,9 +10,9 @@
 #include <coir/detail/chrono.h>
 #include <algorithm>
 
-#include "http/session/client_limits.h"
-#include "http/session/connection.h"
-#include "http/session/handler_watch.h"
+#include "http/connection/client_limits.h"
+#include "http/connection/connection.h"
+#include "http/connection/handler_watch.h"
 #include "http/session/keepers.h"
 
 namespace coir::http {

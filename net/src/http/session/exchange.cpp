@@ -1,6 +1,6 @@
 #include <coir/http/exchange.h>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 

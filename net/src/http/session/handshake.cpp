@@ -2,9 +2,9 @@
 
 #include "http/session/session.h"
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
+#include "http/connection/shed.h"
 #include "http/session/engine.h"
-#include "http/session/shed.h"
 
 namespace coir::http {
 

@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "http/connection/stream_log.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
-#include "http/session/stream_log.h"
 
 namespace coir::http {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "http/connection/connection.h"
 #include "http/message/chunked_content.h"
-#include "http/session/connection.h"
 
 namespace coir::http {
 

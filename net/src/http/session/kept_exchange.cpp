@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 #include "http/session/engine.h"
 #include "http/session/keeper.h"
 #include "http/session/session.h"

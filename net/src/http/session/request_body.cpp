@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "http/text/characters.h"

@@ -1,8 +1,8 @@
 // How the heads of requests are read, and what answers one that cannot be. Declared in http/session/session.h.
 #include <string.h>
 
+#include "http/connection/connection.h"
 #include "http/message/head_error.h"
-#include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "socket/file_pages.h"

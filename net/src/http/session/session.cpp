@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "http/session/coarse_clock.h"
-#include "http/session/connection.h"
+#include "http/connection/coarse_clock.h"
+#include "http/connection/connection.h"
 #include "http/session/engine.h"
 #include "http/session/keeper.h"
 #include "http/session/own_host.h"

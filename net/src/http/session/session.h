@@ -14,9 +14,9 @@
 #include <span>
 #include <string_view>
 
+#include "http/connection/active_place.h"
+#include "http/connection/kept_head.h"
 #include "http/message/chunked_content.h"
-#include "http/session/active_place.h"
-#include "http/session/kept_head.h"
 #include "http/session/session_buffers.h"
 
 namespace coir::http {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/charged.h"
-#include "http/session/client_limits.h"
+#include "http/connection/client_limits.h"
 #include "proxy/forwarder.h"
 
 namespace coir::http {

@@ -1,4 +1,4 @@
-#include "http/session/pressure_steps.h"
+#include "http/connection/pressure_steps.h"
 
 namespace coir::http::pressure {
 

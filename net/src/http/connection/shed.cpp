@@ -1,4 +1,4 @@
-#include "http/session/shed.h"
+#include "http/connection/shed.h"
 
 #include <coir/deadline.h>
 #include <sys/socket.h>

@@ -12,7 +12,7 @@
 #include <optional>
 #endif
 
-#include "http/session/connection.h"
+#include "http/connection/connection.h"
 
 namespace coir::http {
 

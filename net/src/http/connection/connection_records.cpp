@@ -1,4 +1,4 @@
-#include "http/session/connection_records.h"
+#include "http/connection/connection_records.h"
 
 #include <coir/port/memory.h>
 

@@ -1,4 +1,4 @@
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 
 #include <time.h>
 

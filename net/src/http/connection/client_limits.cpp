@@ -1,4 +1,4 @@
-#include "http/session/client_limits.h"
+#include "http/connection/client_limits.h"
 
 #include <arpa/inet.h>
 #include <coir/detail/accounts.h>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "http/session/coarse_clock.h"
+#include "http/connection/coarse_clock.h"
 
 namespace coir::http {
 namespace {

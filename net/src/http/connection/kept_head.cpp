@@ -1,4 +1,4 @@
-#include "http/session/kept_head.h"
+#include "http/connection/kept_head.h"
 
 #include <string.h>
 
