@@ -21,7 +21,7 @@ struct Session;
 
 // HandlerWatch ends a handler's waits for other things than its client once the client is gone, has ended its side, or
 // the server stops: otherwise a handler that waits would outlive its client. It is the scope around all that the
-// handler does. http/fibers/handler_watch.cpp has it; without fibers nobody looks at a client while its handler waits.
+// handler does. http/concurrent/handler_watch.cpp has it; without fibers nobody looks at a client while its handler waits.
 //
 //   begin     a handler runs
 //               about_to_wait   the connection's record sleeps on the socket, and a hang-up wakes it (woken)

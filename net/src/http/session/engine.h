@@ -25,7 +25,7 @@ class Engine;
 // kServerStops is the reason by which the server's stop ends waits.
 inline constexpr const char* kServerStops = "the server stops";
 
-// Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
+// Engine is the contract between a Server, its sessions and what runs them. http/concurrent/fiber_engine.cpp implements it,
 // and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is
 // virtual.
 class Engine {

@@ -1,4 +1,4 @@
-#include "http/fibers/session_pool.h"
+#include "http/concurrent/queues/session_pool.h"
 
 #include <coir/detail/accounts.h>
 #include <coir/ledger.h>

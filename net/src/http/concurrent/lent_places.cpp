@@ -2,8 +2,8 @@
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 
+#include "http/concurrent/dispatcher.h"
 #include "http/connection/coarse_clock.h"
-#include "http/fibers/dispatcher.h"
 
 namespace coir::http {
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "http/concurrent/fiber_engine.h"
 #include "http/connection/coarse_clock.h"
-#include "http/fibers/fiber_engine.h"
 
 namespace coir::http {
 

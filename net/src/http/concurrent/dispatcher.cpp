@@ -1,11 +1,11 @@
-#include "http/fibers/dispatcher.h"
+#include "http/concurrent/dispatcher.h"
 
 #include <coir/detail/accounts.h>
 #include <coir/fiber.h>
 
+#include "http/concurrent/fiber_engine.h"
 #include "http/connection/coarse_clock.h"
 #include "http/connection/shed.h"
-#include "http/fibers/fiber_engine.h"
 #include "http/session/session.h"
 
 namespace coir::http {

@@ -1,4 +1,4 @@
-#include "http/fibers/acceptor.h"
+#include "http/concurrent/acceptor.h"
 
 #include <coir/cancel_scope.h>
 #include <coir/config.h>

@@ -2,8 +2,8 @@
 
 #include <coir/pressure.h>
 
+#include "http/concurrent/dispatcher.h"
 #include "http/connection/pressure_steps.h"
-#include "http/fibers/dispatcher.h"
 
 namespace coir::http {
 

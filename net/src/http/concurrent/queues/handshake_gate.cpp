@@ -1,4 +1,4 @@
-#include "http/fibers/handshake_gate.h"
+#include "http/concurrent/queues/handshake_gate.h"
 
 namespace coir::http {
 

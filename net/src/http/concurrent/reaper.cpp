@@ -1,4 +1,4 @@
-#include "http/fibers/reaper.h"
+#include "http/concurrent/reaper.h"
 
 #include <coir/heartbeat.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "http/fibers/acceptor.h"
-#include "http/fibers/dispatcher.h"
-#include "http/fibers/evictor.h"
-#include "http/fibers/reaper.h"
+#include "http/concurrent/acceptor.h"
+#include "http/concurrent/dispatcher.h"
+#include "http/concurrent/evictor.h"
+#include "http/concurrent/reaper.h"
 #include "http/session/engine.h"
 
 namespace coir::http {

@@ -1,11 +1,11 @@
-#include "http/fibers/session_host.h"
+#include "http/concurrent/session_host.h"
 
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/stack_size.h>
 #include <signal.h>
 
-#include "http/fibers/dispatcher.h"
+#include "http/concurrent/dispatcher.h"
 
 namespace coir::http {
 namespace {

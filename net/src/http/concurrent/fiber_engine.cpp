@@ -1,4 +1,4 @@
-#include "http/fibers/fiber_engine.h"
+#include "http/concurrent/fiber_engine.h"
 
 #include <coir/detail/accounts.h>
 #include <coir/port/memory.h>

@@ -1,4 +1,4 @@
-#include "http/fibers/connection_queues.h"
+#include "http/concurrent/queues/connection_queues.h"
 
 namespace coir::http {
 

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 
+#include "http/concurrent/queues/client_waits.h"
+#include "http/concurrent/queues/connection_queues.h"
+#include "http/concurrent/queues/handshake_gate.h"
+#include "http/concurrent/queues/offered_places.h"
+#include "http/concurrent/queues/session_pool.h"
+#include "http/concurrent/session_host.h"
 #include "http/connection/connection_records.h"
-#include "http/fibers/client_waits.h"
-#include "http/fibers/connection_queues.h"
-#include "http/fibers/handshake_gate.h"
-#include "http/fibers/offered_places.h"
-#include "http/fibers/session_host.h"
-#include "http/fibers/session_pool.h"
 #include "http/session/engine.h"
 
 namespace coir::http {

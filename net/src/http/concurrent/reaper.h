@@ -2,8 +2,8 @@
 
 #include <coir/fiber.h>
 
-#include "http/fibers/dispatcher.h"
-#include "http/fibers/evictor.h"
+#include "http/concurrent/dispatcher.h"
+#include "http/concurrent/evictor.h"
 
 namespace coir::http {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "http/concurrent/queues/session_pool.h"
 #include "http/connection/active_place.h"
-#include "http/fibers/session_pool.h"
 
 namespace coir::http {
 

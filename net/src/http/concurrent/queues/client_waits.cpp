@@ -1,4 +1,4 @@
-#include "http/fibers/client_waits.h"
+#include "http/concurrent/queues/client_waits.h"
 
 #include <coir/fiber.h>
 #include <sys/socket.h>

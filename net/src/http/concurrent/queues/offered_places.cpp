@@ -1,4 +1,4 @@
-#include "http/fibers/offered_places.h"
+#include "http/concurrent/queues/offered_places.h"
 
 namespace coir::http {
 

@@ -1,4 +1,4 @@
-#include "http/fibers/evictor.h"
+#include "http/concurrent/evictor.h"
 
 #include <coir/detail/accounts.h>
 #include <coir/fiber.h>
