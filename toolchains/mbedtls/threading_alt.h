@@ -1,4 +1,4 @@
-/* mbedTLS's mutex is coir's: net/src/tls/thread_mutex.h. */
+/* mbedTLS's mutex is coir's: net/src/tls/library/thread_mutex.h. */
 #ifndef COIR_MBEDTLS_THREADING_ALT_H
 #define COIR_MBEDTLS_THREADING_ALT_H
 

@@ -7,7 +7,7 @@
 #include "base/turn.h"
 #include "http/connection/coarse_clock.h"
 #include "hub/hub.h"
-#include "tls/thread_mutex.h"
+#include "tls/library/thread_mutex.h"
 #include "websocket/message_decoder.h"
 
 namespace coir::http {

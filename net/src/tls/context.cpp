@@ -9,12 +9,12 @@
 #include <coir/worker_stack.h>
 
 #include "tls/config.h"
-#include "tls/flaw.h"
-#include "tls/library.h"
-#include "tls/mbedtls_internals.h"
+#include "tls/library/flaw.h"
+#include "tls/library/library.h"
+#include "tls/library/mbedtls_internals.h"
+#include "tls/library/session_allocator.h"
+#include "tls/library/trusted_time.h"
 #include "tls/session.h"
-#include "tls/session_allocator.h"
-#include "tls/trusted_time.h"
 
 namespace coir {
 

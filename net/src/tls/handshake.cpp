@@ -4,7 +4,7 @@
 #include <coir/sum.h>
 #include <coir/tls.h>
 
-#include "tls/mbedtls_internals.h"
+#include "tls/library/mbedtls_internals.h"
 #include "tls/session.h"
 
 #if !COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tls/mbedtls_internals.h"
+#include "tls/library/mbedtls_internals.h"
 #include "tls/session.h"
 
 namespace coir::tls {

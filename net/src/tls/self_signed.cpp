@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tls/library.h"
+#include "tls/library/library.h"
 
 namespace coir {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "socket/kernel.h"
-#include "tls/library.h"
-#include "tls/mbedtls_internals.h"
+#include "tls/library/library.h"
+#include "tls/library/mbedtls_internals.h"
 
 namespace coir::tls {
 

@@ -13,9 +13,9 @@
 
 #include "socket/linger.h"
 #include "tls/config.h"
-#include "tls/record_buffers.h"
-#include "tls/session_allocator.h"
-#include "tls/thread_mutex.h"
+#include "tls/library/record_buffers.h"
+#include "tls/library/session_allocator.h"
+#include "tls/library/thread_mutex.h"
 
 namespace coir::tls {
 

@@ -10,8 +10,8 @@
 #include <coir/fiber.h>
 #endif
 
-#include "tls/library.h"
-#include "tls/mbedtls_internals.h"
+#include "tls/library/library.h"
+#include "tls/library/mbedtls_internals.h"
 #include "tls/peer.h"
 #include "tls/session.h"
 #include "tls/ticket.h"

@@ -4,8 +4,8 @@
 #include <coir/worker_stack.h>
 #include <string.h>
 
-#include "tls/library.h"
-#include "tls/mbedtls_internals.h"
+#include "tls/library/library.h"
+#include "tls/library/mbedtls_internals.h"
 #include "tls/session.h"
 
 namespace coir {

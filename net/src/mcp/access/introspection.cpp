@@ -10,7 +10,7 @@
 #include "mcp/access/web_token.h"
 #include "mcp/message/message.h"
 #include "mcp/message/text.h"
-#include "tls/trusted_time.h"
+#include "tls/library/trusted_time.h"
 
 // introspection.cpp: tokens judged by their issuer (RFC 7662), for access.h.
 namespace coir::mcp {

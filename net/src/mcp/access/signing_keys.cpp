@@ -7,8 +7,8 @@
 #include "mcp/access/verdicts.h"
 #include "mcp/access/web_token.h"
 #include "mcp/message/text.h"
-#include "tls/es256.h"
-#include "tls/trusted_time.h"
+#include "tls/library/es256.h"
+#include "tls/library/trusted_time.h"
 
 // signing_keys.cpp: tokens judged by keys, for access.h.
 namespace coir::mcp {

@@ -10,7 +10,7 @@
 #include "http/text/base64.h"
 #include "mcp/access/web_token.h"
 #include "tests/unit/mcp/access/signed_token.h"
-#include "tls/es256.h"
+#include "tls/library/es256.h"
 
 namespace mcp_access_test {
 

@@ -1,4 +1,4 @@
-#include "tls/record_buffers.h"
+#include "tls/library/record_buffers.h"
 
 #include <coir/detail/fatal.h>
 #include <mbedtls/platform_util.h>
@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/spare_mappings.h"
-#include "tls/mbedtls_internals.h"
+#include "tls/library/mbedtls_internals.h"
 
 namespace coir::tls {
 namespace {

@@ -1,4 +1,4 @@
-#include "tls/library.h"
+#include "tls/library/library.h"
 
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -15,8 +15,8 @@
 
 #include <new>
 
-#include "tls/thread_mutex.h"
-#include "tls/trusted_time.h"
+#include "tls/library/thread_mutex.h"
+#include "tls/library/trusted_time.h"
 
 namespace coir::tls {
 namespace {

@@ -1,4 +1,4 @@
-#include "tls/trusted_time.h"
+#include "tls/library/trusted_time.h"
 
 #include <coir/atomic.h>
 #include <coir/tls.h>

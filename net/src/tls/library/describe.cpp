@@ -2,8 +2,8 @@
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509.h>
 
-#include "tls/flaw.h"
-#include "tls/library.h"
+#include "tls/library/flaw.h"
+#include "tls/library/library.h"
 
 namespace coir::tls {
 namespace {

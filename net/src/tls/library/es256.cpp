@@ -1,4 +1,4 @@
-#include "tls/es256.h"
+#include "tls/library/es256.h"
 
 #include <coir/worker_stack.h>
 #include <mbedtls/ecdsa.h>
@@ -6,7 +6,7 @@
 #include <mbedtls/pk.h>
 #include <string.h>
 
-#include "tls/library.h"
+#include "tls/library/library.h"
 
 namespace coir::tls {
 namespace {

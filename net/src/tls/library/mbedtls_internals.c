@@ -1,6 +1,6 @@
 #include <ssl_misc.h>  // before any other of mbedTLS's: it opens their private parts
 
-#include "tls/mbedtls_internals.h"
+#include "tls/library/mbedtls_internals.h"
 
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/platform.h>

@@ -1,4 +1,4 @@
-#include "tls/flaw.h"
+#include "tls/library/flaw.h"
 
 namespace coir {
 

@@ -1,4 +1,4 @@
-#include "tls/session_allocator.h"
+#include "tls/library/session_allocator.h"
 
 #include <coir/config.h>
 #include <coir/pressure.h>
