@@ -5,7 +5,7 @@
 
 #include "mcp/message/field_value.h"
 #include "mcp/message/message.h"
-#include "mcp/tools/checking.h"
+#include "mcp/tools/schema_check.h"
 #include "require.h"
 
 using namespace coir;

@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='base socket datagram names sntp tls/library tls json http/text http/message websocket http/connection http/session http/files stream hub http/content http/routing http/concurrent/queues http/concurrent http/serial http outbound client mdns mqtt proxy proxy/routes fastcgi mcp/message mcp/tools mcp/access mcp/server mcp/client mcp/gateway'
+net_rooms='base socket datagram names sntp tls/library tls json http/text http/message websocket http/connection http/session http/files stream hub http/content http/routing http/concurrent/queues http/concurrent http/serial http outbound client mdns mqtt proxy/upstreams proxy proxy/routes fastcgi mcp/message mcp/tools mcp/access mcp/sessions mcp/server mcp/client/wire mcp/client mcp/fan_out mcp/gateway'
 floors() {
   layer=$1
   shift

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "fastcgi/scripts.h"
-#include "proxy/upstreams.h"
+#include "proxy/upstreams/upstreams.h"
 
 namespace coir::http {
 

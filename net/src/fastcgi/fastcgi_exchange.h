@@ -7,7 +7,7 @@
 #include "fastcgi/response_head.h"
 #include "outbound/exchange.h"
 #include "outbound/relayed_exchange.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 

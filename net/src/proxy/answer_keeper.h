@@ -4,7 +4,7 @@
 
 #include "http/session/keeper.h"
 #include "proxy/forwarder.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 

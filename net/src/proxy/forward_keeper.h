@@ -9,7 +9,7 @@
 #include "proxy/answer_keeper.h"
 #include "proxy/forwarder.h"
 #include "proxy/relayed_content.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 
@@ -71,7 +71,7 @@ struct ForwardPair {
 
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
 //
-//   forward_keeper.cpp   how pairs begin, rest and end        pair_relaying.cpp   how bytes pass
+//   forward_keeper.cpp   how pairs begin, rest and end        pair_transfer.cpp   how bytes pass
 //   forward_names.cpp    the names that it and its requests have
 class ForwardKeeper final : public Keeper {
  public:
@@ -120,7 +120,7 @@ class ForwardKeeper final : public Keeper {
   void free_pair(ForwardPair& pair) noexcept;
   static bool keep_trailers(ForwardPair& pair, const Forwarding& forwarding) noexcept;
 
-  // pair_relaying.cpp
+  // pair_transfer.cpp
   Next pass_down(ForwardPair& pair, KeptMemory memory) noexcept;
   Next pass_peeked(ForwardPair& pair, std::span<char> place) noexcept;
   static Next peek(ForwardPair& pair, RelayedContent& seen, std::span<char> place, std::size_t& found) noexcept;

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "proxy/upstreams.h"
+#include "proxy/upstreams/upstreams.h"
 
 namespace coir::http {
 

@@ -7,7 +7,7 @@
 #include "proxy/field_kind.h"
 #include "proxy/forwarder.h"
 #include "proxy/relayed_content.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 
@@ -22,7 +22,7 @@ inline constexpr std::chrono::milliseconds kBeforeRest{20};
 // OutboundExchange's memory is the session's scratch memory, and a buffer where that is too small.
 //
 // The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
-// they are passed on; uploading.cpp, content to the upstream; relaying.cpp, content to the client.
+// they are passed on; upload.cpp, content to the upstream; download.cpp, content to the client.
 struct Forwarding final : OutboundExchange, RelayedExchange {
   Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
              std::string_view target) noexcept;
@@ -61,7 +61,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   void choose_request_id() noexcept;
   std::string_view pseudonym() const noexcept;
 
-  // uploading.cpp: send sends the request, until all of it is sent or a final response has come.
+  // upload.cpp: send sends the request, until all of it is sent or a final response has come.
   Outcome send() noexcept;
   Outcome send_head() noexcept;
   Outcome upload() noexcept;
@@ -74,7 +74,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   void add_in_parts(ResponseHead& head, const Header& field) noexcept;
   bool begin_response() noexcept;
 
-  // relaying.cpp
+  // download.cpp
   void pass_response() noexcept;
   void relay() noexcept;
   bool read_content(Buffer& bulk) noexcept;

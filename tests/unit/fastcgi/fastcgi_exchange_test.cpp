@@ -10,7 +10,7 @@
 
 #include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 #include "tests/support/folder.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"

@@ -9,7 +9,7 @@
 
 #include "base/buffer_pool.h"
 #include "proxy/forwarder.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
 

@@ -1,4 +1,4 @@
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>

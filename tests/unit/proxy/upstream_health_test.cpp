@@ -6,7 +6,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/folder.h"
 #include "tests/support/until.h"

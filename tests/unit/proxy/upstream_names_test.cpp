@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 #include "tests/support/child.h"
 #include "tests/support/name_server.h"
 #include "tests/support/until.h"

@@ -3,10 +3,10 @@
 #include <coir/cancel_scope.h>
 
 #include "base/charged.h"
-#include "mcp/client/account.h"
 #include "mcp/client/client_state.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/program.h"
+#include "mcp/client/wire/account.h"
 
 namespace coir::mcp {
 

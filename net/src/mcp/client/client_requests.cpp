@@ -5,9 +5,9 @@
 
 #include "mcp/client/client_state.h"
 #include "mcp/client/envelope.h"
-#include "mcp/client/growing_text.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/parameter_fields.h"
+#include "mcp/client/wire/growing_text.h"
 
 namespace coir::mcp {
 

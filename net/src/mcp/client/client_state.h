@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-#include "mcp/client/growing_text.h"
-#include "mcp/client/reply.h"
+#include "mcp/client/wire/growing_text.h"
+#include "mcp/client/wire/reply.h"
 
 namespace coir::mcp::detail {
 

@@ -2,7 +2,7 @@
 
 #include <coir/json_writer.h>
 
-#include "mcp/client/raw_json.h"
+#include "mcp/client/wire/raw_json.h"
 
 namespace coir::mcp::detail {
 

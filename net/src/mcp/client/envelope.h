@@ -6,7 +6,7 @@
 #include <expected>
 
 #include "mcp/client/client_state.h"
-#include "mcp/client/growing_text.h"
+#include "mcp/client/wire/growing_text.h"
 
 namespace coir::mcp::detail {
 

@@ -3,9 +3,9 @@
 #include "base/charged.h"
 #include "client/transfer.h"
 #include "http/text/base64.h"
-#include "mcp/client/account.h"
-#include "mcp/client/field_value.h"
 #include "mcp/client/parameter_fields.h"
+#include "mcp/client/wire/account.h"
+#include "mcp/client/wire/field_value.h"
 
 namespace coir::mcp::detail {
 

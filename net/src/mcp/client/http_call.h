@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "mcp/client/client_state.h"
-#include "mcp/client/growing_text.h"
-#include "mcp/client/message_stream.h"
+#include "mcp/client/wire/growing_text.h"
+#include "mcp/client/wire/message_stream.h"
 
 namespace coir::mcp::detail {
 

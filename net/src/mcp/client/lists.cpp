@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "mcp/client/client_state.h"
-#include "mcp/client/growing_text.h"
 #include "mcp/client/parameter_fields.h"
+#include "mcp/client/wire/growing_text.h"
 
 namespace coir::mcp {
 

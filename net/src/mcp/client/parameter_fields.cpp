@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "http/text/characters.h"
-#include "mcp/client/field_value.h"
 #include "mcp/client/http_call.h"
+#include "mcp/client/wire/field_value.h"
 
 namespace coir::mcp::detail {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "mcp/client/raw_json.h"
+#include "mcp/client/wire/raw_json.h"
 
 namespace coir::mcp::detail {
 

@@ -1,7 +1,7 @@
 #include "mcp/client/program.h"
 
 #include "mcp/client/envelope.h"
-#include "mcp/client/raw_json.h"
+#include "mcp/client/wire/raw_json.h"
 
 namespace coir::mcp::detail {
 

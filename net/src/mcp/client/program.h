@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "mcp/client/client_state.h"
-#include "mcp/client/line_reader.h"
+#include "mcp/client/wire/line_reader.h"
 
 namespace coir::mcp::detail {
 

@@ -4,8 +4,8 @@
 #include <coir/json_fields.h>
 #include <coir/json_writer.h>
 
-#include "mcp/client/growing_text.h"
-#include "mcp/client/raw_json.h"
+#include "mcp/client/wire/growing_text.h"
+#include "mcp/client/wire/raw_json.h"
 #include "mcp/message/message.h"
 
 namespace coir::mcp::detail {

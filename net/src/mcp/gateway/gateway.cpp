@@ -10,9 +10,9 @@
 
 #include "base/charged.h"
 #include "http/text/characters.h"
-#include "mcp/client/account.h"
-#include "mcp/client/growing_text.h"
-#include "mcp/client/raw_json.h"
+#include "mcp/client/wire/account.h"
+#include "mcp/client/wire/growing_text.h"
+#include "mcp/client/wire/raw_json.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
 

@@ -4,7 +4,7 @@
 
 #include "http/text/base64.h"
 #include "mcp/server/call_state.h"
-#include "mcp/tools/checking.h"
+#include "mcp/tools/schema_check.h"
 
 namespace coir::mcp {
 namespace {

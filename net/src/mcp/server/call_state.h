@@ -24,7 +24,7 @@ struct Answered {
   std::optional<JsonDocument> document;
 };
 
-// CallState is a Call's inside. calling.cpp runs it and sends what has come of it.
+// CallState is a Call's inside. call_run.cpp runs it and sends what has come of it.
 struct CallState {
   CallState(Incoming& incoming, CallKind what, std::string_view called) noexcept
       : in(incoming),
@@ -67,7 +67,7 @@ struct CallState {
   Answered* answers = nullptr;
 };
 
-// asking.cpp has what a call tells and asks on its way, finishing.cpp its end.
+// call_questions.cpp has what a call tells and asks on its way, call_end.cpp its end.
 //
 // finish_call ends the response and sends it; `ended` is the error by which the call's scope was ended, if it was.
 void finish_call(CallState& call, std::expected<void, Error> ended) noexcept;

@@ -8,10 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "mcp/access/rates.h"
 #include "mcp/message/text.h"
-#include "mcp/server/listeners.h"
-#include "mcp/server/rates.h"
-#include "mcp/server/sessions.h"
+#include "mcp/sessions/listeners.h"
+#include "mcp/sessions/sessions.h"
 
 namespace coir::mcp {
 
@@ -26,7 +26,7 @@ class ServerCore {
   // open checks what is offered and takes memory. Errors: as McpServer::create.
   std::expected<void, Error> open() noexcept;
 
-  // serving.cpp
+  // endpoint.cpp
   void serve(http::Exchange& exchange) noexcept;
   void serve_metadata(http::Exchange& exchange) noexcept;
 

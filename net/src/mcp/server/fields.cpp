@@ -3,7 +3,7 @@
 #include "http/text/characters.h"
 #include "mcp/message/field_value.h"
 #include "mcp/server/incoming.h"
-#include "mcp/tools/checking.h"
+#include "mcp/tools/schema_check.h"
 
 namespace coir::mcp {
 namespace {

@@ -116,11 +116,11 @@ void put_quoted(Text& out, std::string_view text) noexcept;
 
 // These answer a request.
 void answer_method(Incoming& in) noexcept;               // methods.cpp: what both eras have
-void answer_call(Incoming& in) noexcept;                 // calling.cpp: tools/call
+void answer_call(Incoming& in) noexcept;                 // call_run.cpp: tools/call
 void answer_read(Incoming& in) noexcept;                 // resources/read
 void answer_prompt(Incoming& in) noexcept;               // prompts/get
 void answer_complete(Incoming& in) noexcept;             // completion/complete
-void answer_list(Incoming& in, ItemKind kind) noexcept;  // listing.cpp
+void answer_list(Incoming& in, ItemKind kind) noexcept;  // list_pages.cpp
 void write_capabilities(const Incoming& in, Text& out) noexcept;
 // is_known_method tells whether a request of the version has that method.
 bool is_known_method(const ServerCore& core, Version version, std::string_view method) noexcept;
@@ -145,7 +145,7 @@ void answer_modern(Posted& posted, std::span<char> room) noexcept;
 void answer_initialize(Posted& posted, std::span<char> room) noexcept;
 void answer_legacy(Posted& posted, Session& session) noexcept;
 void answer_batch(Posted& posted, Session& session, JsonView batch) noexcept;
-void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) noexcept;  // following.cpp
+void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) noexcept;  // follower.cpp
 // find_session finds the session of a legacy request, checks its version field, or has answered. It is released by the
 // caller.
 Session* find_session(ServerCore& core, http::Exchange& exchange, const Principal& who, const MessageId& id) noexcept;

@@ -11,7 +11,7 @@
 namespace coir::mcp {
 
 // Posted is a POST under way, in one block of account::mcp with its document behind it: what a call that waits holds beside
-// its fiber's stack, which then is one page. serving.cpp makes it; the era of the message fills in the rest.
+// its fiber's stack, which then is one page. endpoint.cpp makes it; the era of the message fills in the rest.
 struct Posted {
   // make returns null where there is no memory. destroy ends what there is of a call, and frees.
   static Posted* make(ServerCore& core, http::Exchange& exchange, const Principal& who, std::size_t document) noexcept;

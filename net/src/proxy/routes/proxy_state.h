@@ -170,7 +170,7 @@ class ProxyState {
   static void free_route(ProxyRoute* route) noexcept { free_charged(route, route->bytes); }
   static void free_group(ProxyGroup* group) noexcept { free_charged(group, group->bytes); }
 
-  // proxy_serving.cpp: find holds the route that it returns; null: there is none.
+  // proxy_answer.cpp: find holds the route that it returns; null: there is none.
   ProxyRoute* find(const Request& request) noexcept;
   void leave(ProxyRoute& route) noexcept;
   Running* take_table() noexcept;

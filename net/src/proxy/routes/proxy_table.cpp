@@ -8,7 +8,7 @@
 
 #include "proxy/routes/proxy_state.h"
 #include "proxy/routes/route_servers.h"
-#include "proxy/upstream.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "mcp/tools/checking.h"
+#include "mcp/tools/schema_check.h"
 
 namespace mcp_tools_test {
 

@@ -1,0 +1,87 @@
+// How the names of a group's servers are looked up. Declared in proxy/upstreams/upstream.h.
+#include <coir/fiber.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/upstreams/upstream.h"
+
+namespace coir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A name is looked up once a second at most, and again after this time where that failed.
+constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
+constexpr std::size_t kAskerStack = 16 * 1024;
+
+bool same(const Addresses& one, const Addresses& other) noexcept {
+  if (one.size() != other.size()) return false;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const Address left = one[i];
+    bool found = false;
+    for (std::size_t k = 0; k < other.size() && !found; ++k) {
+      const Address right = other[k];
+      found = left.length() == right.length() && memcmp(left.get(), right.get(), left.length()) == 0;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known. Where
+// something is, the asker is a fiber of its own: a name server that is silent or slow costs no exchange any time.
+std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadline deadline) noexcept {
+  bool knows;
+  {
+    const Locked locked(lock_);
+    if (!member.look_again.passed() || (member.looking && member.known.size() != 0)) return {};
+    member.looking = true;
+    knows = member.known.size() != 0;
+  }
+  if (!knows || current().id() == 0) return ask_name(member, deadline);
+  ask_beside(member);
+  return {};
+}
+
+void UpstreamGroup::ask_beside(UpstreamMember& member) noexcept {
+  asking_.fetch_add(1, std::memory_order_relaxed);
+  Fiber asker = spawn({.name = "upstream name", .stack = kAskerStack, .detached = true}, [this, &member] {
+    static_cast<void>(ask_name(member, Deadline::never()));
+    // release pairs with the acquire in the destructor.
+    asking_.fetch_sub(1, std::memory_order_release);
+  });
+  const bool started = asker.started();
+  if (!started) asking_.fetch_sub(1, std::memory_order_relaxed);
+  const Locked locked(lock_);
+  if (!started) {
+    member.looking = false;
+    member.look_again = Deadline::after(kLeastBetweenLookups);
+  }
+  std::swap(member.asker, asker);
+}
+
+std::expected<void, Error> UpstreamGroup::ask_name(UpstreamMember& member, Deadline deadline) noexcept {
+  const auto found = resolve(member.host, member.port, deadline);
+  bool changed = false;
+  {
+    const Locked locked(lock_);
+    member.looking = false;
+    if (found) {
+      changed = !same(*found, member.known);
+      member.known = *found;
+      member.look_again = std::max(found->valid_until(), Deadline::after(kLeastBetweenLookups));
+    } else if (member.known.size() != 0) {
+      member.look_again = Deadline::after(kAfterFailedLookup);
+    } else {
+      return std::unexpected(found.error());
+    }
+  }
+  if (changed) member.close_resting(SIZE_MAX, true);
+  return {};
+}
+
+}  // namespace coir::http
