@@ -127,7 +127,11 @@ void Acceptor::remove(std::size_t number) noexcept {
   Listening& gone = listening_[number];
   // Clients that wait already are let in: closed with the listener, the kernel would reset their connections.
   constexpr int kMost = 256;
+#if COIR_TLS
   const bool served = started_ && (gone.tls == nullptr || gone.tls->current());
+#else
+  const bool served = started_;
+#endif
   for (int each = 0; served && each < kMost && !MemoryWatch::critical(); ++each) {
     auto accepted = gone.listener.accept(Deadline::now());
     if (!accepted) break;
