@@ -9,7 +9,7 @@
 #include <coir/config.h>
 #include <stddef.h>
 
-/* The platform. Memory, random numbers, the time and locks are coir's (net/src/tls/platform.cpp). */
+/* The platform. Memory, random numbers, the time and locks are coir's (net/src/tls/library/library.cpp). */
 #define MBEDTLS_PLATFORM_C
 #define MBEDTLS_PLATFORM_MEMORY
 #define MBEDTLS_PLATFORM_CALLOC_MACRO coir_tls_calloc
@@ -52,7 +52,7 @@ void coir_tls_free(void* memory);
 
 /* Record buffers. A server has no way to make every client send less than 16 KB at once; what it sends itself is its own
  * choice. VARIABLE_BUFFER_LENGTH takes the smaller of the two for granted of TLS 1.2 peers that negotiated nothing, and fails
- * their 16 KB records; coir takes the buffers away from idle sessions instead (net/src/tls/inside.c). */
+ * their 16 KB records; coir takes the buffers away from idle sessions instead (net/src/tls/library/record_buffers.cpp). */
 #define MBEDTLS_SSL_IN_CONTENT_LEN 16384
 #define MBEDTLS_SSL_OUT_CONTENT_LEN 4096
 #define MBEDTLS_SSL_TLS1_3_DEFAULT_NEW_SESSION_TICKETS 1

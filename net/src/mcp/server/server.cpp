@@ -11,7 +11,7 @@
 
 namespace coir::mcp {
 
-// server.cpp: the public face of core.h.
+// server.cpp: the public face of core.h, and what a source does that has nothing.
 
 void Principal::set(std::string_view name) noexcept {
   size = static_cast<std::uint8_t>(std::min(name.size(), kMost));
@@ -69,5 +69,29 @@ McpServerGauges McpServer::gauges() const noexcept {
           .listeners = core_->listeners.size(),
           .calls = core_->calls.load(std::memory_order_relaxed)};
 }
+
+bool Items::add(std::string_view, std::string_view) noexcept {
+  return false;
+}
+
+bool Source::lists(ItemKind) noexcept {
+  return false;
+}
+
+void Source::list(ItemKind, Items&) noexcept {}
+
+bool Source::owns(ItemKind, std::string_view) noexcept {
+  return false;
+}
+
+std::expected<void, Error> Source::watch(std::string_view) noexcept {
+  return {};
+}
+
+void Source::forward(Call& call, ItemKind, JsonView) noexcept {
+  call.refuse(kInternalError, "nobody answers this");
+}
+
+void Source::complete(Call&, ItemKind, JsonView) noexcept {}
 
 }  // namespace coir::mcp
