@@ -87,12 +87,6 @@ inline void answer(Site& site, http::Exchange& exchange) {
   site.files->serve(exchange);
 }
 
-inline int open_descriptors() {
-  int count = 0;
-  for (int fd = 0; fd < 512; ++fd) count += ::fcntl(fd, F_GETFD) >= 0;
-  return count;
-}
-
 struct Setting {
   unsigned workers;
   bool ppoll;
@@ -263,7 +257,7 @@ class FaultyServer : public Utest {
     const char* const body = text.data() + text.find("\r\n\r\n") + 4;
     CHECK_EQUAL(
         5, sscanf(body, "%lu %lu %lu %lu %lu", &now.connections, &now.stacks, &now.files, &now.http, &now.buffers));
-    now.descriptors = open_descriptors();
+    now.descriptors = count_fds();
     return now;
   }
   // is_as_before waits until no more is left than before. Less may be left: on a busy machine another worker may still have

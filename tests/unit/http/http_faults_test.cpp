@@ -191,7 +191,7 @@ TEST(HttpFaults, a_server_that_cannot_start_says_so_and_leaves_nothing) {
   setting = kSettings[0];
   require(begin(), "does not start");
   end();
-  const int descriptors = open_descriptors();
+  const int descriptors = count_fds();
   for (const Setting& each : std::span(kSettings).first(kSettingsTried)) {
     setting = each;
     for (const Kind& kind : kKinds) {
@@ -206,12 +206,12 @@ TEST(HttpFaults, a_server_that_cannot_start_says_so_and_leaves_nothing) {
           if (failed != 0) visit(kScenarios[0]);
           end();
           nothing_is_left();
-          require(open_descriptors() == descriptors, "leaves a descriptor");
+          require(count_fds() == descriptors, "leaves a descriptor");
           if (failed == 0) break;
         } else {
           require(withdraw() != 0, "keeps the server from starting though nothing failed");
           nothing_is_left();
-          require(open_descriptors() == descriptors, "leaves a descriptor");
+          require(count_fds() == descriptors, "leaves a descriptor");
         }
         require(nth < 1000, "never comes to an end");
       }
