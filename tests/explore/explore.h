@@ -24,7 +24,6 @@ struct Limits {
   bool timeouts = false;          // a wait with a deadline may end by it at any time; costs a preemption
   unsigned interleavings = 3000;  // the exhaustive search gives up here
   unsigned samples = 1000;        // random interleavings after that
-  bool fresh_threads = false;     // for what remembers something in thread-local variables
 };
 
 struct Scenario {

@@ -1,22 +1,15 @@
 #include "explorer.h"
 
-#include <linux/futex.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "explored_context.h"
 #include "steps.h"
 
-// The linker gives the names without this to the explored code; see platform.cpp.
-extern "C" int __real_pthread_create(pthread_t* handle, const pthread_attr_t*, void* (*body)(void*), void* argument);
-extern "C" int __real_pthread_join(pthread_t handle, void** result);
-
-// Explored threads are threads of the kernel of which one runs at a time: whoever is about to take a step asks the
-// chooser who is next, hands over if that is somebody else, and takes its step once it has been handed back. So nothing
-// here needs to be atomic.
+// Explored threads are contexts of which one runs at a time: whoever is about to take a step asks the chooser who is next,
+// hands over if that is somebody else, and takes its step once it has been handed back. So nothing here needs to be
+// atomic.
 
 namespace coir::explore {
 
@@ -29,7 +22,6 @@ constexpr int kVain = 3;  // a thread that has read one value from one place so 
 constexpr std::uint32_t kMostStepsInRow = 1500;
 constexpr unsigned kPatience = 100;
 constexpr unsigned kBuffer = 6;
-constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
 struct Late {
   void* at;
@@ -38,29 +30,10 @@ struct Late {
   std::uint32_t turn;  // g_turns when it was delayed; 0: it only stays behind another
 };
 
-// Turn is what one thread waits for and another gives it. A semaphore of musl's spins before it sleeps, which is in vain on
-// one CPU, and took most of the time.
-class Turn {
- public:
-  void give() noexcept {
-    __atomic_store_n(&there_, 1, __ATOMIC_RELEASE);
-    syscall(SYS_futex, &there_, FUTEX_WAKE_PRIVATE, 1);
-  }
-  void wait() noexcept {
-    while (__atomic_exchange_n(&there_, 0, __ATOMIC_ACQUIRE) == 0) {
-      syscall(SYS_futex, &there_, FUTEX_WAIT_PRIVATE, 0, nullptr);
-    }
-  }
-
- private:
-  std::uint32_t there_ = 0;
-};
-
 struct Explored {
   enum class State : std::uint8_t { unused, ready, asleep, ended };
 
-  Turn turn;
-  pthread_t handle;
+  ExploredContext context;
   int id;
   State state;
   bool timed_out, spins, polls, quiet;
@@ -91,9 +64,8 @@ const char kAnything = 0;  // what one that lets others go first waits for
 Chooser* g_chooser;
 const Scenario* g_scenario;
 Report g_report;
-Turn g_over;
+ExploredContext g_explorer;  // what waits for the end of a run
 Mutant g_mutant;
-bool g_quit;  // the thread that gets the next turn ends
 thread_local Explored* t_self = nullptr;
 
 [[noreturn]] void fail(const char* what, const std::source_location* where = nullptr) noexcept {
@@ -149,10 +121,11 @@ void make_all_visible(Explored& thread) noexcept {
   while (thread.late != 0) make_visible(thread);
 }
 
-void hand_to(Explored& next) noexcept {
+// hand_to gives the next thread its turn, and returns once `from` has its own.
+void hand_to(Explored& next, ExploredContext& from) noexcept {
   next.last_turn = g_steps;
   ++g_turns;
-  next.turn.give();
+  switch_to(from, next.context);
 }
 
 void wake_up(Explored& thread, bool timed_out) noexcept {
@@ -246,17 +219,15 @@ Explored& who_is_next(Explored& self) noexcept {
 void let_others(Explored& self) noexcept {
   Explored& next = who_is_next(self);
   if (&next == &self) return;
-  hand_to(next);
-  self.turn.wait();
+  hand_to(next, self.context);
   self.in_a_row = 0;
 }
 
-void* thread_main(void* given) noexcept {
+// thread_main runs one body for each run.
+void thread_main(void* given) noexcept {
   Explored& self = *static_cast<Explored*>(given);
-  t_self = &self;
   for (;;) {
-    self.turn.wait();
-    if (g_quit) return nullptr;
+    t_self = &self;
     self.body(self.argument);
     make_all_visible(self);
     self.state = Explored::State::ended;
@@ -264,9 +235,9 @@ void* thread_main(void* given) noexcept {
     bool over = true;
     for (int i = 0; i < g_used; ++i) over = over && g_threads[i].state == Explored::State::ended;
     if (over) {
-      g_over.give();
+      switch_to(self.context, g_explorer);
     } else {
-      hand_to(who_is_next(self));
+      hand_to(who_is_next(self), self.context);
     }
   }
 }
@@ -287,29 +258,11 @@ int add_thread(Body body, void* argument) noexcept {
   return one.id;
 }
 
-void make_thread(Explored& one) noexcept {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  if (__real_pthread_create(&one.handle, &attributes, thread_main, &one) != 0) abort();
-  pthread_attr_destroy(&attributes);
-}
-
-// renew_threads ends the threads of this run and makes new ones, with thread-local variables as in the beginning.
-void renew_threads() noexcept {
-  g_quit = true;
-  for (int i = 0; i < g_used; ++i) {
-    g_threads[i].turn.give();
-    __real_pthread_join(g_threads[i].handle, nullptr);
-  }
-  g_quit = false;
-  for (int i = 0; i < g_used; ++i) make_thread(g_threads[i]);
-}
-
 }  // namespace
 
 void set_up() noexcept {
-  for (Explored& one : g_threads) make_thread(one);
+  g_explorer.be_this_thread();
+  for (Explored& one : g_threads) one.context.make(thread_main, &one);
 }
 
 void set_mutant(Mutant mutant) noexcept {
@@ -325,10 +278,9 @@ void explore_run(const Scenario& scenario, Chooser& chooser) noexcept {
   g_report.begin();
   chooser.begin();
   add_thread([](void* body) { reinterpret_cast<void (*)()>(body)(); }, reinterpret_cast<void*>(scenario.body));
-  hand_to(g_threads[0]);
-  g_over.wait();
+  hand_to(g_threads[0], g_explorer);
   g_all_steps += g_steps;
-  if (scenario.limits.fresh_threads) renew_threads();
+  for (int i = 0; i < g_used; ++i) g_threads[i].context.renew_variables();
 }
 
 std::uint64_t steps_taken() noexcept {

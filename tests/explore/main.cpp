@@ -64,8 +64,8 @@ double seconds() noexcept {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. The
-// kernel has put each of several processes on a CPU with room.
+// stay_on_one_cpu, for all explored threads run on one thread of the kernel. A page that becomes inaccessible is then the
+// business of no other CPU. The kernel has put each of several processes on a CPU with room.
 void stay_on_one_cpu() noexcept {
   const int cpu = sched_getcpu();
   if (cpu < 0) return;

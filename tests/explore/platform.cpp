@@ -4,7 +4,16 @@
 #include <coir/port/poller.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
 
+#include <coir/config.h>
+#if COIR_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "explore.h"
@@ -157,6 +166,18 @@ extern "C" int __wrap_pthread_join(pthread_t handle, void** result);
 // Turns decide who runs, and each step of a thread that spins is one: to give the CPU to other processes, for milliseconds
 // where they compute, would only cost time.
 extern "C" int __wrap_sched_yield();
+// All explored threads are one of the kernel's, which has one signal stack.
+extern "C" int __wrap_sigaltstack(const stack_t* stack, stack_t* before);
+// Runs begin by the ten thousand with fresh pages, each of which costs the kernel more than a run's steps. So what a run gives
+// back stays resident and is cleared, and what it releases is kept for the next that wants as much: inaccessible under
+// AddressSanitizer, elsewhere filled with a pattern that must be there still.
+extern "C" void* __real__ZN4coir4port7reserveEm(std::size_t bytes);
+extern "C" void* __wrap__ZN4coir4port7reserveEm(std::size_t bytes);
+extern "C" void __real__ZN4coir4port7releaseEPvm(void* start, std::size_t bytes);
+extern "C" void __wrap__ZN4coir4port7releaseEPvm(void* start, std::size_t bytes);
+extern "C" bool __wrap__ZN4coir4port9give_backEPvm(void* start, std::size_t bytes);
+// Each run would read the files of its control groups.
+extern "C" unsigned __wrap__ZN4coir4port9cpu_quotaEPKc(const char* root);
 
 namespace {
 
@@ -165,6 +186,54 @@ struct Call {
   void* argument;
 };
 Call g_calls[8];
+
+struct Released {
+  void* start;
+  std::size_t bytes;
+};
+Released g_released[64];
+unsigned g_released_count = 0;
+
+constexpr std::uint64_t kReleased = 0xdbdb'dbdb'dbdb'dbdb;  // no pointer, and no state of anything
+
+// for_each_page calls each(words) for the pages that are resident. AddressSanitizer may hold parts of a stack for inaccessible:
+// what was there has ended.
+constexpr std::size_t kPage = 4096;
+template <class Each>
+[[clang::disable_sanitizer_instrumentation]] void for_each_page(void* start, std::size_t bytes, Each each) {
+  constexpr std::size_t kAtOnce = 256;
+  unsigned char resident[kAtOnce];
+  auto* at = static_cast<char*>(start);
+  for (std::size_t left = (bytes + kPage - 1) / kPage; left != 0;) {
+    const std::size_t some = std::min(left, kAtOnce);
+    if (mincore(at, some * kPage, resident) != 0) __builtin_trap();
+    for (std::size_t i = 0; i < some; ++i, at += kPage) {
+      if ((resident[i] & 1) != 0) each(reinterpret_cast<std::uint64_t*>(at));
+    }
+    left -= some;
+  }
+}
+
+[[clang::disable_sanitizer_instrumentation]] void fill(std::uint64_t* words, std::uint64_t with) {
+  std::size_t count = kPage / sizeof *words;
+  asm volatile("rep stosq" : "+D"(words), "+c"(count) : "a"(with) : "memory");
+}
+
+// For AddressSanitizer. Elsewhere what was released reads as kReleased.
+void make_accessible([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
+#if COIR_ASAN
+  __asan_unpoison_memory_region(start, bytes);
+#endif
+}
+void make_inaccessible([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
+#if COIR_ASAN
+  __asan_poison_memory_region(start, bytes);
+#endif
+}
+
+void clear(void* start, std::size_t bytes) {
+  for_each_page(start, bytes, [](std::uint64_t* words) { fill(words, 0); });
+}
 
 }  // namespace
 
@@ -188,5 +257,43 @@ int __wrap_pthread_join(pthread_t handle, void**) {
 }
 
 int __wrap_sched_yield() {
+  return 0;
+}
+
+int __wrap_sigaltstack(const stack_t*, stack_t* before) {
+  if (before != nullptr) *before = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+  return 0;
+}
+
+void* __wrap__ZN4coir4port7reserveEm(std::size_t bytes) {
+  for (unsigned i = g_released_count; i-- > 0;) {
+    if (g_released[i].bytes != bytes) continue;
+    void* const start = g_released[i].start;
+    g_released[i] = g_released[--g_released_count];
+    make_accessible(start, bytes);
+    bool untouched = true;
+    for_each_page(start, bytes, [&](std::uint64_t* words) {
+      for (std::size_t w = 0; w < kPage / sizeof *words; ++w) untouched &= words[w] == kReleased;
+      fill(words, 0);
+    });
+    coir::explore::require(untouched);  // what one run has released was written to
+    return start;
+  }
+  return __real__ZN4coir4port7reserveEm(bytes);
+}
+
+void __wrap__ZN4coir4port7releaseEPvm(void* start, std::size_t bytes) {
+  if (g_released_count == std::size(g_released)) return __real__ZN4coir4port7releaseEPvm(start, bytes);
+  for_each_page(start, bytes, [](std::uint64_t* words) { fill(words, kReleased); });
+  make_inaccessible(start, bytes);
+  g_released[g_released_count++] = {start, bytes};
+}
+
+bool __wrap__ZN4coir4port9give_backEPvm(void* start, std::size_t bytes) {
+  clear(start, bytes);
+  return true;
+}
+
+unsigned __wrap__ZN4coir4port9cpu_quotaEPKc(const char*) {
   return 0;
 }

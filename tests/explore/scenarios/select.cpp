@@ -150,23 +150,15 @@ void semaphore_line_is_left() {
 }
 
 constexpr Scenario kSelectScenarios[] = {
-    {"select_two_senders",
-     two_senders,
-     {.preemptions = 1, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
-    {"select_sender_against_closer",
-     sender_against_closer,
-     {.timeouts = true, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_two_senders", two_senders, {.preemptions = 1, .interleavings = 2500, .samples = 1000}},
+    {"select_sender_against_closer", sender_against_closer, {.timeouts = true, .interleavings = 2500, .samples = 1000}},
     {"select_sender_against_canceller",
      sender_against_canceller,
-     {.timeouts = true, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
-    {"select_selects_meet", selects_meet, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
-    {"select_mutex_against_locks",
-     mutex_against_locks,
-     {.interleavings = 4000, .samples = 2000, .fresh_threads = true}},
-    {"select_semaphore_line_is_left",
-     semaphore_line_is_left,
-     {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
-    {"select_event_against_send", event_against_send, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+     {.timeouts = true, .interleavings = 2500, .samples = 1000}},
+    {"select_selects_meet", selects_meet, {.interleavings = 2500, .samples = 1000}},
+    {"select_mutex_against_locks", mutex_against_locks, {.interleavings = 4000, .samples = 2000}},
+    {"select_semaphore_line_is_left", semaphore_line_is_left, {.interleavings = 2500, .samples = 1000}},
+    {"select_event_against_send", event_against_send, {.interleavings = 2500, .samples = 1000}},
 };
 
 }  // namespace
