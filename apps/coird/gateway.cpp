@@ -11,6 +11,7 @@
 #include <coir/http/server.h>
 
 #include <algorithm>
+#include <array>
 #endif
 
 #if COIRD_GATEWAY
@@ -21,6 +22,7 @@ constexpr const char* kForm = "such as /api=http://127.0.0.1:8081";
 constexpr std::size_t kMostText = 64 * 1024;  // of the file of routes
 
 using coir::http::ProxyTable;
+using RouteLines = std::array<std::uint16_t, ProxyTable::kMost>;
 
 // is_url tells the servers of a section from its other keys.
 bool is_url(const Setting& key) noexcept {
@@ -85,8 +87,9 @@ bool add_route(const Setting& setting, const Options::Proxied& made, Options& op
   return true;
 }
 
-// add_file adds the routes of a file. An error is reported with its line; `stays` says what becomes of the present routes.
-bool add_file(ProxyTable& table, const char* path, const char* stays) noexcept {
+// add_file adds the routes of a file and notes the line of each. An error is reported with its line; `stays` says what becomes
+// of the present routes.
+bool add_file(ProxyTable& table, RouteLines& lines, const char* path, const char* stays) noexcept {
   constexpr const char* kCure = "--routes names a file of routes; coird's README.md explains its lines";
   const auto file = coir::File::open(path);
   if (!file) return complain(kCure, {path, ": ", file.error(), stays});
@@ -100,13 +103,15 @@ bool add_file(ProxyTable& table, const char* path, const char* stays) noexcept {
     if (const auto added = table.add(line); !added) {
       const coir::http::RouteFault& fault = added.error();
       return complain(fault.cure, {path, ":", number, ": ", fault.word, ": ", fault.what, stays});
+    } else if (*added) {
+      lines[table.size() - 1] = static_cast<std::uint16_t>(number);
     }
   }
   return true;
 }
 
 // read makes the table of the options.
-std::optional<ProxyTable> read(const Options& options, const char* stays) noexcept {
+std::optional<ProxyTable> read(const Options& options, const char* stays, RouteLines& lines) noexcept {
   auto table = ProxyTable::create();
   if (!table) return complain(kSeeHelp, {"--routes: ", describe(table.error()), stays}), std::nullopt;
   for (const auto& proxied : std::span(options.proxied).first(options.proxied_count)) {
@@ -117,7 +122,7 @@ std::optional<ProxyTable> read(const Options& options, const char* stays) noexce
       return complain(fault.cure, {"route ", proxied.prefix, ": ", fault.word, ": ", fault.what, stays}), std::nullopt;
     }
   }
-  if (options.routes != nullptr && !add_file(*table, options.routes, stays)) return std::nullopt;
+  if (options.routes != nullptr && !add_file(*table, lines, options.routes, stays)) return std::nullopt;
   return std::move(*table);
 }
 
@@ -168,7 +173,8 @@ bool Gateway::reload(const Options& options) noexcept {
 }
 
 std::optional<std::size_t> Gateway::planned_bytes(const Options& options) noexcept {
-  const auto table = read(options, "");
+  RouteLines lines{};
+  const auto table = read(options, "", lines);
   if (!table) return std::nullopt;
   std::size_t bytes = table->memory_bytes();
 #if COIRD_ROUTE_AUTH
@@ -178,14 +184,15 @@ std::optional<std::size_t> Gateway::planned_bytes(const Options& options) noexce
 }
 
 std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, const char* stays) noexcept {
-  auto table = read(options, stays);
+  RouteLines lines{};
+  auto table = read(options, stays, lines);
   if (!table) return std::nullopt;
 #if COIR_TLS
   // The authorities stay as they were read first: groups that stay refer to them.
   if (table->secure() && !trust_ && !(trust_ = load_upstream_trust(options))) return std::nullopt;
 #endif
 #if COIRD_ROUTE_AUTH
-  if (!auth_.load(*table, options, *stays == '\0' ? "coird --help explains --routes" : stays + 2)) {
+  if (!auth_.load(*table, lines, options, *stays == '\0' ? "coird --help explains --routes" : stays + 2)) {
     return std::nullopt;
   }
 #endif

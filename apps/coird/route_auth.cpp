@@ -6,26 +6,25 @@
 
 #include "auth.h"
 #include "complaint.h"
+#include "options/row.h"
 
 using coir::http::CredentialStore;
 
-bool RouteAuth::load(const coir::http::ProxyTable& table, const Options& options, const char* cure) noexcept {
+bool RouteAuth::load(const coir::http::ProxyTable& table, std::span<const std::uint16_t> lines, const Options& options,
+                     const char* cure) noexcept {
   for (File& file : files_) file.wanted = false;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string_view path = table[i].auth;
     if (path.empty()) continue;
     File* file = find(path);
     if (file != nullptr && file->wanted) continue;
-    // A file of routes has its lines judged before, and says which file is meant.
-    NamedFile named{.path = nullptr, .key = options.route_key("auth", path)};
-    const auto wrong = [&](const Word& first, const Word& second, const Word& third) {
-      if (named.key != nullptr) return named.wrong(cure, {first, second, third});
-      return complain(cure, {"auth=", path, ": ", first, second, third});
-    };
-    if (file == nullptr && (file = make_room()) == nullptr) return wrong("more than ", kMost, " files of credentials");
+    const Setting in_routes{.row = &route_key_row(), .text = "auth=", .file = options.routes, .line = lines[i]};
+    NamedFile named{.path = nullptr, .key = lines[i] != 0 ? &in_routes : options.route_key("auth", path)};
+    if (file == nullptr && (file = make_room()) == nullptr)
+      return named.wrong(cure, {"more than ", kMost, " files of credentials"});
     if (!file->store) {
       auto store = CredentialStore::create(options.server.max_active / 2);
-      if (!store) return wrong(store.error(), "", "");
+      if (!store) return named.wrong(cure, {store.error()});
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';
     }

@@ -12,7 +12,9 @@
 #include <coir/http/proxy_table.h>
 #include <coir/spinlock.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 // A store takes so much (CredentialStore::create).
@@ -27,7 +29,9 @@ class RouteAuth {
   // password. False: a line has said why not. settle follows once that table counts: until then what was read before
   // counts on, and behind it files that the table does not name make room. One call at a time; on a fiber of 16 KB or
   // before the run.
-  bool load(const coir::http::ProxyTable& table, const Options& options, const char* cure) noexcept;
+  // `lines` is where each route is in the file of routes, 0 of one that is not there.
+  bool load(const coir::http::ProxyTable& table, std::span<const std::uint16_t> lines, const Options& options,
+            const char* cure) noexcept;
   void settle() noexcept;
 
   // planned_bytes is what the files of a table take.
