@@ -349,4 +349,30 @@ TEST(HttpHandlers, the_end_of_one_handler_does_not_reach_the_next_of_its_fiber) 
   });
 }
 
+// Its fibers, of which the reaper closes what is idle, are neither joined nor cancelled with whoever has started it.
+TEST(HttpHandlers, a_server_outlives_the_nursery_in_which_it_was_started) {
+  everywhere([&] {
+    Seen seen;
+    seen.test = this;
+    seen_now = &seen;
+    auto server = Server::create({.handler = hold, .idle_timeout = 100ms});
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    const Address address = listener->local_address();
+    {
+      coir::Nursery nursery;
+      Event started;
+      nursery.start([&] {
+        expect(server->add(std::move(*listener)).has_value() && server->start().has_value());
+        started.set();
+      });
+      expect(started.wait(soon()).has_value());
+      nursery.cancel();
+      static_cast<void>(nursery.join());
+    }
+    Client client(address);
+    expect(client.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("now\n") && client.hear_the_end());
+    expect(server->stop(soon()).has_value());
+  });
+}
+
 }  // namespace http_handlers_test

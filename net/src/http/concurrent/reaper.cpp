@@ -19,7 +19,8 @@ constexpr std::int64_t kHeldUpNs = 250'000'000;
 
 bool Reaper::start() noexcept {
   // Kept by reference, not as a handle: the engine may outlive the runtime.
-  const Fiber fiber = spawn({.name = "http reaper", .stack = 8_KiB}, [this]() noexcept { run(); });
+  // It is the server's, which its caller's children may outlive or not.
+  const Fiber fiber = spawn({.name = "http reaper", .stack = 8_KiB, .detached = true}, [this]() noexcept { run(); });
   fiber_ = fiber;
   return fiber.started();
 }
