@@ -186,8 +186,8 @@ class Exchange {
 
   // release_buffer gives the place and the buffers away at once, for a handler that is about to wait for long: it sends
   // what has been gathered, and the content of scratch() is lost. If the head is long, or content is unread, the pages
-  // stay that hold it. It does nothing between start and begin_..., and without fibers. Cost: little, or a system call
-  // and page faults where pages stay.
+  // stay that hold it, and the others go when the handler waits, unless it uses them before. It does nothing between start
+  // and begin_..., and without fibers. Cost: little; where pages stay, a system call and page faults of a handler that waits.
   void release_buffer() noexcept;
 
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.

@@ -19,27 +19,37 @@ bool Session::needs_buffers() const noexcept {
 // call now, the buffers stay. So whoever takes them needs not know whether the handler is parked, runs again on another
 // worker, or is about to call `hold`: one of the two has the engine's lock first.
 void Session::offer(bool shared) noexcept {
-  if constexpr (kFibers) engine_.offer(*this, shared || needs_buffers());
+  if constexpr (kFibers) {
+    if (releases_ && !shared) give_back_pages();
+    engine_.offer(*this, shared || needs_buffers());
+  }
 }
 
 void Session::reclaim() noexcept {
   if constexpr (kFibers) engine_.reclaim(*this);
 }
 
-// release_buffer gives all of the buffers back, or the pages behind what has been read. The fields on the last page
-// stay.
+// release_buffer gives all of the buffers back. Where something lies in them, the pages without it follow once the handler
+// waits: one that answers at once touches them again, and a fresh page costs more than all else that it does.
 void Session::release_buffer() noexcept {
   if constexpr (kFibers) {
     hold();
     if (phase_ == Phase::head || !flush()) return;
     lends_scratch_ = false;
-    if (!needs_buffers() && engine_.lend(*this)) return;
-    const auto up = [](const char* at) {
-      return rounded(reinterpret_cast<std::uintptr_t>(at), std::uintptr_t{port::kPageBytes});
-    };
-    const std::uintptr_t begin = up(buffers->in + end_), end = up(buffers->added_fields) - port::kPageBytes;
-    if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));
+    releases_ = needs_buffers() || !engine_.lend(*this);
   }
+}
+
+// give_back_pages frees the pages behind what has been read, unless the handler uses them again. The fields on the last
+// page stay.
+void Session::give_back_pages() noexcept {
+  releases_ = false;
+  if (lends_scratch_ || phase_ == Phase::head || out_used_ != 0) return;
+  const auto up = [](const char* at) {
+    return rounded(reinterpret_cast<std::uintptr_t>(at), std::uintptr_t{port::kPageBytes});
+  };
+  const std::uintptr_t begin = up(buffers->in + end_), end = up(buffers->added_fields) - port::kPageBytes;
+  if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));
 }
 
 }  // namespace coir::http

@@ -125,7 +125,7 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   began_ns_ = now_ns;
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
-  unwanted_ = detached_ = false;
+  unwanted_ = detached_ = releases_ = false;
   // As Engine::begin_exchange does, by the time that has been read already.
   connection_->since_ns = began_ns_;
   connection_->transferred = 0;

@@ -108,6 +108,7 @@ struct Session : ActivePlace {
   void reclaim() noexcept;
   bool needs_buffers() const noexcept;
   void release_buffer() noexcept;
+  void give_back_pages() noexcept;
 
   // request_head.cpp: the request's head
   std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
@@ -245,6 +246,7 @@ struct Session : ActivePlace {
   bool lends_scratch_ = false;
   bool lends_path_ = false;
   bool head_in_buffers_ = false;
+  bool releases_ = false;  // the pages that hold nothing go when the handler waits
 };
 
 // OwnSession is a session with buffers that nobody else uses.
