@@ -118,18 +118,21 @@ class JsonView {
 
   using Value = const detail::JsonValue;
   JsonView(detail::JsonState* state, Value* value) noexcept : state_(state), value_(value) {}
-  JsonView missing(std::string_view name, std::size_t index) const noexcept;
+  Value* value() const noexcept { return is_missing() ? nullptr : value_; }
+  bool is_missing() const noexcept { return name_ != nullptr || place_ != kPresent; }
+  JsonView missing(const char* name, std::size_t place) const noexcept;
   std::unexpected<Error> complain(const char* wanted, const char* flaw = nullptr) const noexcept;
   std::unexpected<Error> complain_range(std::int64_t least, std::uint64_t most) const noexcept;
   std::expected<std::int64_t, Error> signed_integer(std::int64_t least, std::int64_t most) const noexcept;
   std::expected<std::uint64_t, Error> unsigned_integer(std::uint64_t least, std::uint64_t most) const noexcept;
 
+  static constexpr std::size_t kPresent = SIZE_MAX;
+
   detail::JsonState* state_;
-  Value* value_;             // null: missing
-  Value* holder_ = nullptr;  // of a missing value: what it is missing from
-  std::string_view name_ = {};
-  std::size_t index_ = kNamed;
-  static constexpr std::size_t kNamed = SIZE_MAX;  // it was asked for by its name
+  Value* value_;  // of a missing value: what it is missing from
+  // By which it was asked for, if it is missing: a name and its bytes, or null and its place among elements.
+  const char* name_ = nullptr;
+  std::size_t place_ = kPresent;
 };
 
 // Elements and Members are ranges with just what range-for wants.

@@ -47,7 +47,7 @@ void copy(JsonWriter& out, yyjson_val* value) noexcept {
 }  // namespace
 
 void copy_json(JsonWriter& out, JsonView value) noexcept {
-  copy(out, detail::raw(value.value_));
+  copy(out, detail::raw(value.value()));
 }
 
 void write_fields(JsonWriter& out, std::span<const Field> fields, const void* object) noexcept {
