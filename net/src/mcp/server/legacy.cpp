@@ -87,10 +87,12 @@ void answer_initialize(Posted& posted, std::span<char> room) noexcept {
   if (!wanted) return answer_plain(exchange, 400, message.id, kInvalidParams, "protocolVersion: a text is wanted");
   const std::int64_t began = monotonic_ns();
   const auto known = find_version(*wanted);
-  Session* const session = core.sessions.create(posted.who);
-  if (session == nullptr) {
-    return answer_plain(exchange, 503, message.id, kBusy, kNoMemory, {}, "Retry-After: 1\r\n");
+  const auto created = core.sessions.create(posted.who);
+  if (!created) {
+    const std::string_view why = created.error() == ErrorCode::no_memory ? kNoMemory : kNoRandomness;
+    return answer_plain(exchange, 503, message.id, kBusy, why, {}, "Retry-After: 1\r\n");
   }
+  Session* const session = *created;
   session->version = known && era_of(*known) == Era::legacy ? *known : kNewestLegacy;
   session->capabilities = read_capabilities(object_of(member_of(message.params, "capabilities")));
   for (const ItemKind kind : {ItemKind::tools, ItemKind::resources, ItemKind::prompts}) {

@@ -67,14 +67,15 @@ void Sessions::enter(Session& session) noexcept {
   ++size_;
 }
 
-Session* Sessions::create(const Principal& who) noexcept {
+std::expected<Session*, Error> Sessions::create(const Principal& who) noexcept {
   // An id that is guessed gives the session away.
   char random[Session::kIdBytes / 2];
-  if (!draw_secret(random, Deadline::after(std::chrono::seconds(10)))) return nullptr;
+  if (auto drawn = draw_secret(random, Deadline::after(std::chrono::seconds(10))); !drawn)
+    return std::unexpected(drawn.error());
   const std::int64_t now = monotonic_ns();
   make_room(now, nullptr);  // its memory may be needed
   auto* const session = construct_charged<Session>(account::mcp);
-  if (session == nullptr) return nullptr;
+  if (session == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   for (std::size_t i = 0; i < sizeof random; ++i) {
     constexpr char kDigits[] = "0123456789abcdef";
     session->id[2 * i] = kDigits[static_cast<unsigned char>(random[i]) >> 4];

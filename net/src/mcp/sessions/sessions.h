@@ -99,7 +99,8 @@ class Sessions {
   // open takes memory for the table. False: there is none.
   bool open() noexcept;
 
-  Session* create(const Principal& who) noexcept;  // null: no memory, or no random numbers
+  // Errors: no_memory; draw_secret's.
+  std::expected<Session*, Error> create(const Principal& who) noexcept;
   Session* find(std::string_view id, const Principal& who) noexcept;
   void release(Session* session) noexcept;
   // end forgets a session: its calls are cancelled, its streams end.
