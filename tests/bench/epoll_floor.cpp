@@ -1,10 +1,10 @@
 // The least a server can do: one thread, epoll, one read and one write per wakeup, a fixed answer, no parser. The
 // difference to a real server is the price of being one.
 //
-//   epoll_floor PORT [ANSWER_BYTES [ADDRESS]]
+//   epoll_floor PORT [ANSWER_BYTES [ADDRESS [CONTENT]]]
 //
 // Listens on ADDRESS (127.0.0.1), answers every request of a batch (counted by its blank line) with ANSWER_BYTES bytes,
-// head included, 100 of them body. A connection costs no memory beyond the kernel's.
+// head included. Its content is CONTENT, or else 100 bytes. A connection costs no memory beyond the kernel's.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -21,7 +21,9 @@
 
 namespace {
 
-constexpr std::size_t kBodyBytes = 100;
+constexpr char kContent[] =
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+static_assert(sizeof kContent == 101, "the content that the others serve");
 constexpr std::size_t kBatch = 64;
 
 // answers holds the same answer as often as one read can bring a request, so that a batch is still one write.
@@ -34,22 +36,19 @@ std::size_t answer_bytes = 0;
 }
 
 // make_answer pads the head with a field of its own until the whole is `total` bytes long.
-void make_answer(std::size_t total) {
-  constexpr char kPlain[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
-  constexpr char kOpen[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nX: ";
-  constexpr std::size_t kLeast = sizeof kOpen - 1 + 4 + kBodyBytes;
-  if (total > sizeof answers / kBatch) total = sizeof answers / kBatch;
-  if (total < kLeast) {
-    std::memcpy(answers, kPlain, sizeof kPlain - 1);
-    total = sizeof kPlain - 1 + kBodyBytes;
-    std::memset(answers + total - kBodyBytes, 'x', kBodyBytes);
-  } else {
-    std::memset(answers, 'x', total);
-    std::memcpy(answers, kOpen, sizeof kOpen - 1);
-    std::memcpy(answers + total - kBodyBytes - 4, "\r\n\r\n", 4);
-  }
-  answer_bytes = total;
-  for (std::size_t i = 1; i < kBatch; ++i) std::memcpy(answers + i * total, answers, total);
+void make_answer(std::size_t total, const char* content) {
+  constexpr std::size_t kMost = sizeof answers / kBatch;
+  const std::size_t bytes = std::strlen(content);
+  const int head = std::snprintf(answers, kMost, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n", bytes);
+  // "X: " and the ends of the field and of the head.
+  const std::size_t least = static_cast<std::size_t>(head) + 7 + bytes;
+  const std::size_t pad = total > least ? total - least : 0;
+  if (least + pad > kMost) fail("epoll_floor: the answer is too long");
+  const int size =
+      pad == 0 ? std::snprintf(answers + head, kMost - head, "\r\n%s", content)
+               : std::snprintf(answers + head, kMost - head, "X: %0*d\r\n\r\n%s", static_cast<int>(pad), 0, content);
+  answer_bytes = static_cast<std::size_t>(head + size);
+  for (std::size_t i = 1; i < kBatch; ++i) std::memcpy(answers + i * answer_bytes, answers, answer_bytes);
 }
 
 std::size_t count_requests(const char* bytes, std::size_t size) {
@@ -110,10 +109,10 @@ void serve(int fd) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: epoll_floor PORT [ANSWER_BYTES [ADDRESS]]\n", stderr);
+    std::fputs("usage: epoll_floor PORT [ANSWER_BYTES [ADDRESS [CONTENT]]]\n", stderr);
     return 2;
   }
-  make_answer(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 250);
+  make_answer(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 250, argc > 4 ? argv[4] : kContent);
   const int listener = listen_on(std::atoi(argv[1]), argc > 3 ? argv[3] : "127.0.0.1");
   const int poller = epoll_create1(EPOLL_CLOEXEC);
   watch(poller, listener);
