@@ -20,6 +20,12 @@ constexpr std::size_t kUploadBytes = 16 * 1024;
 // A client that has been slow before most likely is again, and others may want its place.
 constexpr auto kBeforeRestAgain = 2ms;
 
+// A client that sends less than this within its patience is slow, however often it sends.
+constexpr std::size_t kLeastInTime = 4096;
+
+// A piece of this size is a packet of a client that has more: the next one is waited for.
+constexpr std::size_t kPacket = 512;
+
 }  // namespace
 
 Forwarding::Outcome Forwarding::send() noexcept {
@@ -69,8 +75,8 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   return {};
 }
 
-// upload passes content on as it comes. In chunks, each piece has its size in front. If the client sends nothing for a while,
-// the exchange rests.
+// upload passes content on as it comes. In chunks, each piece has its size in front. If the client sends nothing or little for
+// a while, the exchange rests.
 Forwarding::Outcome Forwarding::upload() noexcept {
   auto taken = Buffer::take(kUploadBytes);
   if (!taken) return std::unexpected(taken.error());
@@ -78,10 +84,11 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   const std::span<char> place =
       taken->bytes().subspan(kBeforeChunk, taken->size() - kBeforeChunk - kBehindChunk - kLastChunk.size());
   unrepeatable = true;
-  const auto patience = was_slow ? kBeforeRestAgain : kBeforeRest;
+  Deadline rests_at = Deadline::after(was_slow ? kBeforeRestAgain : kBeforeRest);
+  std::size_t came = 0;
   bool may_rest = true;
   for (bool last = false; !last && !got_head;) {
-    const auto awaited = await_piece(*this, may_rest ? Deadline::after(patience) : Deadline::never());
+    const auto awaited = await_piece(*this, may_rest ? rests_at : Deadline::never());
     if (!awaited && awaited.error().is_late() && !client_failed()) {
       if (suspend_upload()) return {};
       may_rest = false;
@@ -96,6 +103,13 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     if (!got && got.error().is_late() && !client_failed()) continue;
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
+    if ((came += piece.size()) >= kLeastInTime) {
+      came = 0;
+      was_slow = false;
+      rests_at = Deadline::after(kBeforeRest);
+    } else if (piece.size() >= kPacket) {
+      rests_at = std::max(rests_at, Deadline::after(kBeforeRestAgain));
+    }
     last = session.body_done_ || (chunked && session.chunks_.is_delivered());
     if (chunked) {
       if (!piece.empty()) piece = frame_chunk(place.data(), piece.size());

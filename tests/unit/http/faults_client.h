@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -24,6 +25,7 @@ struct Scenario {
   int status;
   std::size_t body_bytes;  // 0: whatever it is
   bool until_close = false;
+  std::size_t first_bytes = 0;  // of the request, behind which there is a pause
 };
 
 // Client is a blocking socket, so that nothing of coir is on this side.
@@ -53,7 +55,13 @@ class Client {
     have_ = 0;
     end_ = reset_ = silent_ = false;
     // A failure shows in the answer.
-    static_cast<void>(!::send(fd_, scenario.request.data(), scenario.request.size(), MSG_NOSIGNAL));
+    const std::size_t first = scenario.first_bytes;
+    if (first != 0) {
+      static_cast<void>(!::send(fd_, scenario.request.data(), first, MSG_NOSIGNAL));
+      pollfd entry{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+      ::poll(&entry, 1, 3);
+    }
+    static_cast<void>(!::send(fd_, scenario.request.data() + first, scenario.request.size() - first, MSG_NOSIGNAL));
     return listen(scenario);
   }
 

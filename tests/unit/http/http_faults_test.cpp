@@ -34,6 +34,7 @@ constexpr Scenario kScenarios[] = {
      1},
     {"an answer in chunks", "GET /chunks HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, kLargeBytes},
     {"an answer that ends with the connection", "GET /chunks HTTP/1.0\r\n\r\n", 200, kLargeBytes, true},
+    {"a head in two pieces", "GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, 100, false, 30},
     {"the metrics", "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, 0},
 };
 

@@ -162,6 +162,118 @@ TEST(HttpPlaces, nothing_is_lost_by_a_wait_without_a_place) {
   });
 }
 
+// Each of its waits is short, and all together are long. Nobody is cut off for it.
+TEST(HttpPlaces, a_client_that_sends_a_byte_again_and_again_keeps_no_place) {
+  constexpr std::size_t kContent = 4000;
+  const auto handler = [](Exchange& exchange) {
+    if (is_now(exchange)) return;
+    std::size_t have = 0;
+    char piece[64];
+    for (std::expected<std::size_t, coir::Error> got; (got = exchange.read_body(piece)).has_value();) have += *got;
+    exchange.respond(200, "text/plain", have == kContent ? "whole\n" : "part\n");
+  };
+  serving({.handler = handler, .max_active = kMostActive}, [&](Server&, const Address& address, Seen&) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"));
+    }
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    std::size_t sent = 0;
+    char heard[512];
+    for (bool answered = false; !answered && sent < kContent - 1; ++sent) {
+      for (auto& client : clients) expect(client->say("x"));
+      answered = other.stream.read(heard, coir::Deadline::after(2ms)).has_value();
+      if (sent == kContent - 2) expect(answered);
+    }
+    static const char rest[kContent] = {};
+    for (auto& client : clients) expect(client->say({rest, kContent - sent}) && client->hear("whole\n"));
+    for (auto& client : clients) client.reset();
+  });
+}
+
+// Some of their bytes are there all the time. Nobody is cut off for it.
+TEST(HttpPlaces, heads_that_come_byte_by_byte_hold_no_place) {
+  serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen&) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("GET /now HTTP/1.1\r\nHost: t\r\nX-Slow: "));
+    }
+    expect(until([&] { return server.gauges().idle == kWaiting && server.gauges().active == 0; }, soon()));
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    char heard[512];
+    bool answered = false;
+    for (int sent = 0; !answered && sent < 4000; ++sent) {
+      for (auto& client : clients) expect(client->say("x"));
+      answered = other.stream.read(heard, coir::Deadline::after(2ms)).has_value();
+    }
+    expect(answered);
+    // Behind one there is another request.
+    for (auto& client : clients) expect(client->say("\r\n\r\nGET /now HTTP/1.1\r\nHo") && client->hear("now\n"));
+    expect(until([&] { return server.gauges().active == 0; }, soon()));
+    for (auto& client : clients) {
+      client->have = 0;
+      expect(client->say("st: t\r\n\r\n") && client->hear("now\n"));
+      client.reset();
+    }
+  });
+}
+
+TEST(HttpPlaces, half_a_head_makes_room_for_another_client) {
+  constexpr int kMost = 4;
+  const ServerOptions options{.handler = hold, .max_connections = kMost, .evict_after = 0ms};
+  serving(options, [&](Server& server, const Address& address, Seen&) {
+    static std::array<std::optional<Client>, kMost> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("GET /now HTTP/1.1\r\nHost: "));
+    }
+    expect(until([&] { return server.gauges().idle == kMost && server.gauges().active == 0; }, soon()));
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
+    expect(server.gauges().open == kMost);
+    for (auto& client : clients) client.reset();
+  });
+}
+
+// A session that is begun by a handler's wait is neither counted, joined nor cancelled with the handler's children.
+TEST(HttpPlaces, a_session_that_takes_a_handlers_place_is_no_child_of_it) {
+  const auto handler = [](Exchange& exchange) {
+    if (exchange.request().path != "/first") return hold(exchange);
+    Seen& seen = seen_by(exchange);
+    coir::Nursery children({.limit = 1});
+    children.start([] { static_cast<void>(coir::sleep(24h)); });
+    // Together its waits are long: the next one gives its place away at once.
+    for (int turn = 0; turn < 8; ++turn) {
+      seen.expect(coir::sleep(5ms).has_value());
+      static_cast<void>(exchange.scratch());
+    }
+    ++seen.told;
+    seen.compute();
+    static_cast<void>(coir::sleep(24h));
+    static_cast<void>(children.join());
+    ++seen.told;
+  };
+  serving({.handler = handler, .max_active = 1}, [&](Server& server, const Address& address, Seen& seen) {
+    Client first(address), other(address);
+    expect(first.say("GET /first HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(until([&] { return seen.told == 1; }, soon()));
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(until([&] { return server.gauges().waiting == 1; }, soon()));
+    seen.go = true;
+    expect(other.hear("now\n"));
+    expect(other.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
+    first.reset();
+    expect(until([&] { return seen.told == 2; }, soon()));
+    seen.news.set();
+    expect(other.hear("news\n") && seen.cancelled == 0);
+    other.reset();
+  });
+}
+
 // A handler that is cancelled while it waits without a place answers all the same.
 TEST(HttpPlaces, a_stop_ends_waits_without_a_place) {
   serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {

@@ -106,6 +106,40 @@ TEST(ProxySlowUploads, hold_no_place_and_no_buffer_while_nothing_moves) {
   });
 }
 
+TEST(ProxySlowUploads, that_send_a_byte_again_and_again_hold_no_place) {
+  constexpr std::size_t kContent = 4000;
+  const auto script = [](Peer& peer) {
+    for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+      if (head.starts_with("POST") && peer.hear_content(kContent).size() != kContent) return;
+      if (!peer.say(kHello)) return;
+    }
+  };
+  ServerOptions options;
+  options.max_active = 2;
+  through(script, {}, options, [&](Server& server, const Address& address, Stage& stage) {
+    static std::array<std::optional<Client>, kSlow> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say("POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"));
+    }
+    Client other(address);
+    expect(other.say(kFine));
+    std::size_t sent = 0;
+    char heard[512];
+    bool answered = false, all_rest = false;
+    for (; !(answered && all_rest) && sent < kContent - 1; ++sent) {
+      for (auto& client : clients) expect(client->say("x"));
+      answered = answered || other.stream.read(heard, coir::Deadline::after(4ms)).has_value();
+      if (answered) all_rest = until([&] { return stage.forwarder->waiting() == kSlow; }, coir::Deadline::after(4ms));
+    }
+    expect(answered && all_rest);
+    static const char rest[kContent] = {};
+    for (auto& client : clients) expect(client->say({rest, kContent - sent}) && client->hear("hello"));
+    expect(this->rest(server, stage, 0));
+    for (auto& client : clients) client.reset();
+  });
+}
+
 TEST(ProxySlowUploads, rest_between_any_two_bytes) {
   Taking upstream{.end = "0\r\n\r\n"};
   at_rest(upstream, {}, kBeginChunks, [&](Server& server, Client& client, Stage& stage) {

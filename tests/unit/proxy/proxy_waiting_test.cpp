@@ -37,6 +37,22 @@ struct Hung {
   ~Hung() { released = true; }
 };
 
+// gets_content tells whether so many bytes come behind a head, of which the last are "whole".
+bool gets_content(Client& client, std::size_t size) {
+  if (!client.hear("\r\n\r\n")) return false;
+  const std::string_view heard = heard_by(client);
+  std::size_t left = size - (heard.size() - heard.find("\r\n\r\n") - 4);
+  char text[512], last[5] = {};
+  while (left != 0) {
+    const auto got = client.stream.read(std::span(text).first(std::min(left, sizeof text)), soon());
+    if (!got) return false;
+    for (std::size_t i = 0; i < *got; ++i, --left) {
+      if (left <= sizeof last) last[sizeof last - left] = text[i];
+    }
+  }
+  return std::string_view(last, sizeof last) == "whole";
+}
+
 }  // namespace
 
 TEST_GROUP_BASE(ProxyWaiting, Gateway) {
@@ -70,6 +86,46 @@ TEST(ProxyWaiting, requests_that_wait_for_an_upstream_hold_no_place) {
 
 TEST(ProxyWaiting, uploads_that_wait_for_an_answer_hold_no_place) {
   crowd("POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+}
+
+// Each wait for it is short, and all together are long.
+TEST(ProxyWaiting, responses_that_come_byte_by_byte_hold_no_place) {
+  constexpr std::size_t kContent = 4000;
+  std::atomic<bool> released{false};
+  std::atomic<int> unreleased{0};
+  const auto script = [&](Peer& peer) {
+    for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+      if (head.find("/wait") == head.npos) {
+        if (!peer.say(kHello)) return;
+        continue;
+      }
+      if (!peer.say("HTTP/1.1 200 OK\r\nContent-Length: 4005\r\n\r\n")) return;
+      std::size_t sent = 0;
+      for (; !released && sent < kContent && peer.say("x"); ++sent) ::poll(nullptr, 0, 2);
+      if (!released) ++unreleased;
+      static const char rest[kContent] = {};
+      if (!peer.say({rest, kContent - sent}) || !peer.say("whole")) return;
+    }
+  };
+  ServerOptions options;
+  options.max_active = 2;
+  through(script, {}, options, [&](Server&, const Address& address, Stage&) {
+    released = false;
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say(kWait));
+    }
+    Client other(address);
+    expect(other.say(kFine) && other.hear("hello"));
+    // So it has not waited for the end of one.
+    expect(unreleased == 0);
+    released = true;
+    for (auto& client : clients) {
+      expect(gets_content(*client, kContent + 5));
+      client.reset();
+    }
+  });
 }
 
 TEST(ProxyWaiting, a_client_that_leaves_ends_the_wait) {

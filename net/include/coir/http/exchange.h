@@ -46,13 +46,14 @@ struct Session;
 // what the socket's buffer holds. Without fibers, and on a kernel without epoll while bytes lie unread behind the
 // request, a hang-up is noticed by reading and writing only.
 //
-// Places. At most ServerOptions::max_active exchanges hold a place and a session's buffers at a time. A handler that waits
-// in its own code (sleep, select, a channel, a client's request, its children) offers them, and once it has waited for
-// 20 ms others may take them when no place is free; its next call of the exchange waits for a place again. request() stays
-// where it is all the while. Its buffers stay with it, charged, if something lies in them that it goes on with: a head of
-// more than about 500 bytes, unread content, an unsent answer, memory from scratch() or path_memory(); or if it has
-// children, which may use the exchange. A fiber that is no child of the handler's must not use the exchange while the
-// handler waits. So only the ledger bounds how many handlers wait.
+// Places. At most ServerOptions::max_active exchanges hold a place and a session's buffers at a time. A handler that
+// waits in its own code (sleep, select, a channel, a client's request, its children) offers them, and once its waits,
+// those for its client included, have taken 20 ms together, others may take them when no place is free; its next call
+// of the exchange waits for a place again. request() stays where it is all the while. Its buffers stay with it,
+// charged, if something lies in them that it goes on with: a head of more than about 500 bytes, unread content, an
+// unsent answer, memory from scratch() or path_memory(); or if it has children, which may use the exchange. A fiber
+// that is no child of the handler's must not use the exchange while the handler waits. So only the ledger bounds how
+// many handlers wait.
 //
 // Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
 // calls take up to 4 KB of it. So:

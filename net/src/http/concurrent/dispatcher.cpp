@@ -5,6 +5,7 @@
 
 #include "http/concurrent/fiber_engine.h"
 #include "http/connection/coarse_clock.h"
+#include "http/connection/half_head.h"
 #include "http/connection/shed.h"
 #include "http/session/session.h"
 
@@ -49,7 +50,7 @@ void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
   if (!all_taken && !held_up_by_failed) return;
   if (all_taken) {
     hurry_.set();
-    waits.end_slow_heads();
+    if (!engine_.lends_places) waits.end_slow_heads();
   }
   if (held_up_by_failed) close_silent_handshake();
   Locked locked(lock_);
@@ -65,6 +66,7 @@ void Dispatcher::spawn_standby() noexcept {
   // Without a stack the connections wait; the reaper makes room and tries again.
   Locked locked(lock_);
   standby_ = false;
+  stackless_ = true;
 }
 
 void Dispatcher::spawn_missing() noexcept {
@@ -82,7 +84,7 @@ void Dispatcher::serve_waiting() noexcept {
   bool wanted;
   {
     Locked locked(lock_);
-    standby_ = false;
+    standby_ = stackless_ = false;
     connection = next();
     if (connection != nullptr) buffers = pool_.take();
     // Without memory for a session, or where a handler has come back for the place, the connection waits; the next place
@@ -181,6 +183,7 @@ bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
 }
 
 void Dispatcher::close(Connection& connection) noexcept {
+  HalfHead::drop(connection);
   connection.stream.close();
   engine_.clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(Server::connection_bytes(engine_.options));
@@ -227,12 +230,6 @@ Connection* Dispatcher::take_record() noexcept {
 void Dispatcher::return_record(Connection& connection) noexcept {
   Locked locked(lock_);
   records_.give(connection);
-}
-
-bool Dispatcher::is_held_up(std::int64_t since_ns) noexcept {
-  Locked locked(lock_);
-  const Connection* const first = next();
-  return places_.any_in_line() || (first != nullptr && first->since_ns <= since_ns);
 }
 
 bool Dispatcher::handshake_held_up() noexcept {

@@ -77,8 +77,10 @@ class Dispatcher {
   Connection* take_record() noexcept;
   void return_record(Connection& connection) noexcept;
 
-  // is_held_up tells whether somebody has waited to be served since then.
-  bool is_held_up(std::int64_t since_ns) noexcept;
+  // lack is what somebody lacks who has waited to be served since then: a place, or memory, a stack included. Nothing: on
+  // a busy machine there are places, and their turn comes.
+  enum class Lack : std::uint8_t { nothing, place, memory };
+  Lack lack(std::int64_t since_ns) noexcept;
   // handshake_held_up tells whether a handshake waits for the end of another.
   bool handshake_held_up() noexcept;
   // starved tells whether a connection or a handler waits for a session for which memory is short.
@@ -135,6 +137,7 @@ class Dispatcher {
   HandshakeGate gate_;
   Event hurry_;
   bool standby_ = false;       // a fiber was spawned to serve and has not run yet
+  bool stackless_ = false;     // no stack was left for the last one
   std::size_t busy_ = 0;       // fibers that serve, and wakes that go on without the lock
   std::int64_t woken_ns_ = 0;  // with one worker: when the first was queued that waits for the standby
 

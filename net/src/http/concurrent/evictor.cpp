@@ -5,6 +5,7 @@
 #include <coir/memory_watch.h>
 
 #include "http/connection/coarse_clock.h"
+#include "http/connection/half_head.h"
 #include "http/connection/shed.h"
 #include "socket/kernel.h"
 
@@ -27,11 +28,14 @@ Connection* Evictor::take_evictable(bool& one_ends_soon) noexcept {
   for (;;) {
     Connection* const connection = dispatcher_.take([&](ConnectionQueues& queues) {
       Connection* const silent = queues.take_handshake([&](const Connection& each) { return each.since_ns <= since; });
-      return silent != nullptr ? silent : queues.take_longest_resting(since);
+      if (silent != nullptr) return silent;
+      Connection* const resting = queues.take_longest_resting(since);
+      return resting != nullptr ? resting : queues.take_half_head(since);
     });
     if (connection == nullptr) return nullptr;
     if (!kernel::has_input(connection->stream.fd())) {
       dispatcher_.end_handshake(*connection);
+      HalfHead::drop(*connection);
       engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
       return connection;
     }

@@ -67,8 +67,10 @@ bool HandlerWatch::has_children() noexcept {
   return !inner.empty();
 }
 
-void HandlerWatch::lend_place(bool keeps_buffers) noexcept {
-  if (!has_children()) session_->offer(keeps_buffers);
+bool HandlerWatch::lend_place(bool keeps_buffers) noexcept {
+  if (!engine_.lends_places || has_children()) return false;
+  session_->offer(keeps_buffers);
+  return true;
 }
 
 // attend sees to it that a hang-up and the server's stop reach the handler.

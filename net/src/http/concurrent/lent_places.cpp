@@ -9,8 +9,11 @@ namespace coir::http {
 
 void Dispatcher::offer(ActivePlace& place, bool keeps_buffers) noexcept {
   const std::int64_t now = coarse_ns();
-  Locked locked(lock_);
-  places_.offer(place, keeps_buffers, now);
+  {
+    Locked locked(lock_);
+    if (!places_.offer(place, keeps_buffers, now) || (!places_.any_in_line() && next() == nullptr)) return;
+  }
+  grant_places();
 }
 
 void Dispatcher::lend(ActivePlace& place) noexcept {
@@ -23,16 +26,15 @@ void Dispatcher::lend(ActivePlace& place) noexcept {
 
 // Nothing ends the wait but a place: the fiber cannot go on without. So it is kept from the handler's cancellations.
 void Dispatcher::reclaim(ActivePlace& place) noexcept {
-  OfferedPlaces::Returning returning(place);
+  const std::int64_t now = coarse_ns();
+  OfferedPlaces::Returning returning(place, now);
   {
-    const std::int64_t now = coarse_ns();
     Locked locked(lock_);
-    if (places_.withdraw(place) || places_.retake(place)) return;
+    if (places_.withdraw(place, now) || places_.retake(place)) return;
     if (places_.free_one(now) && places_.retake(place)) return;
     places_.wait_in_line(returning);
   }
   hurry_.set();
-  waits.end_slow_heads();
   const Shield shield(Deadline::never());
   while (!returning.granted.wait()) {
   }
@@ -53,10 +55,19 @@ void Dispatcher::tell(OfferedPlaces::Line granted) noexcept {
   while (OfferedPlaces::Returning* const returning = granted.pop()) returning->granted.set();
 }
 
+Dispatcher::Lack Dispatcher::lack(std::int64_t since_ns) noexcept {
+  Locked locked(lock_);
+  const Connection* const first = next();
+  const bool held_up = places_.any_in_line_since(since_ns) || (first != nullptr && first->since_ns <= since_ns);
+  if (!held_up) return Lack::nothing;
+  if (stackless_ || pool_.starved()) return Lack::memory;
+  return pool_.available() ? Lack::nothing : Lack::place;
+}
+
 bool Dispatcher::await_hurry(std::chrono::nanoseconds calm) noexcept {
   if (const auto hurried = hurry_.wait(Deadline::after(calm)); hurried) {
     hurry_.reset();
-    if (sleep(std::chrono::nanoseconds(OfferedPlaces::kLeastWaitNs))) return true;
+    if (sleep(std::chrono::nanoseconds(ActivePlace::kLeastWaitNs))) return true;
   } else if (hurried.error() == ErrorCode::timed_out) {
     return true;
   }

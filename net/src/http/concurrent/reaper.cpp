@@ -37,13 +37,16 @@ void Reaper::run() noexcept {
     dispatcher_.close_each(engine_.counters.expired,
                            [&](ConnectionQueues& queues) { return queues.take_longest_resting(rested_since); });
     close_late_handshakes();
+    serve_half_heads(now - std::chrono::nanoseconds(options.header_timeout).count());
     engine_.keepers.look_around(now);
     evictor_.relieve();
     dispatcher_.grant_places();
     if (!some_wait) continue;
-    dispatcher_.waits.end_slow_heads();
-    // The places of slow transfers are lent to others. A request that waits for longer needs the memory, or the stack, of one.
-    if (dispatcher_.is_held_up(now - kHeldUpNs)) dispatcher_.waits.end_slowest_transfer();
+    // The places of most slow clients are lent to others, who need the memory of one at most.
+    using enum Dispatcher::Lack;
+    if (!engine_.lends_places || dispatcher_.lack(now) == memory) dispatcher_.waits.end_slow_heads();
+    const auto lack = dispatcher_.lack(now - kHeldUpNs);
+    if (lack != nothing) dispatcher_.waits.end_slowest_transfer(lack == memory);
     evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
 }
@@ -62,7 +65,14 @@ void Reaper::close_late_handshakes() noexcept {
   }
 }
 
+// serve_half_heads has sessions serve connections whose heads began so long ago: they answer 408.
+void Reaper::serve_half_heads(std::int64_t not_after_ns) noexcept {
+  const auto half = [=](ConnectionQueues& queues) { return queues.take_half_head(not_after_ns); };
+  while (Connection* const connection = dispatcher_.take(half)) dispatcher_.serve_soon(*connection);
+}
+
 void Reaper::close_all_resting() noexcept {
+  serve_half_heads(INT64_MAX);
   Atomic<std::uint64_t>& counter = engine_.counters.stopped_idle;
   dispatcher_.close_each(counter, [](ConnectionQueues& queues) { return queues.take_longest_resting(INT64_MAX); });
   dispatcher_.close_each(

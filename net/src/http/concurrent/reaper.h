@@ -21,12 +21,13 @@ class Reaper {
   void cancel() noexcept { static_cast<void>(fiber_.cancel()); }
   bool alive() const noexcept { return fiber_.alive(); }
 
-  // close_all_resting closes every connection that rests, when the server stops.
+  // close_all_resting closes every connection that rests, when the server stops; one in the middle of a head is served.
   void close_all_resting() noexcept;
 
  private:
   void run() noexcept;
   void close_late_handshakes() noexcept;
+  void serve_half_heads(std::int64_t not_after_ns) noexcept;
 
   Engine& engine_;
   Dispatcher& dispatcher_;

@@ -16,11 +16,18 @@ struct SessionBuffers;
 //
 // Nothing happens while there are places enough: an offer is a link in a list. The buffers go with the place, unless
 // something lies in them that the exchange still needs; then they stay, charged, and only the place goes.
+//
+// All waits of an exchange count together, so that a client that sends a few bytes again and again keeps no place.
 struct ActivePlace {
+  // An exchange that has waited for less keeps its place: most waits are short, and with each place more handlers would
+  // be under way.
+  static constexpr std::int64_t kLeastWaitNs = 20'000'000;
+
   SessionBuffers* buffers = nullptr;  // null: others have them. Read by the owner alone, once it has reclaimed
   ActivePlace* previous = nullptr;
   ActivePlace* next = nullptr;
-  std::int64_t offered_ns = 0;
+  std::int64_t waited_ns = 0;   // of this exchange, in offers that are over; guarded as `offered`
+  std::int64_t offered_ns = 0;  // when the offer began, less `waited_ns`
   // Written by the owner, under the engine's lock; a child of the handler may ask, too.
   Atomic<bool> offered = false;
   bool counted = true;         // among the active; guarded by the engine's lock

@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if COIR_NO_ASYNC
-#include "base/buffer_pool.h"
-#else
+#if !COIR_NO_ASYNC
 #include <coir/resting_wait.h>
 #endif
 
@@ -23,6 +21,7 @@ namespace coir::http {
 class Engine;
 class HandlerWatch;
 class Keeper;
+struct HalfHead;
 struct StreamLog;
 
 // Eviction is the state of a wait for a slow client that may be ended early to make room. The fiber that ends the wait shuts
@@ -30,15 +29,13 @@ struct StreamLog;
 enum class Eviction : std::uint8_t { none, running, ended };
 
 // Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer,
-// the end of its side. Bytes of a head are no progress. A wait for content_soon is over in a moment: then the exchange rests,
-// and its place is free, so that nobody else needs to end the wait.
-enum class Owes : std::uint8_t { head, content, end, content_soon };
+// the end of its side. Bytes of a head are no progress. Nobody needs to end a wait for content_soon, which is over in a
+// moment: then the exchange rests. A wait for lent_content has offered its place: only its memory may be needed.
+enum class Owes : std::uint8_t { head, content, end, content_soon, lent_content };
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC
-struct Resting {
-  Buffer head;  // what has come of a head whose rest the client owes, behind its size
-};
+struct Resting {};
 #else
 using Resting = RestingWait;
 #endif
@@ -61,10 +58,13 @@ struct Connection : Resting {
     TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
     StreamLog* log;                 // where `logs`: its line of the access log, for its end
   };
-  std::int64_t since_ns = 0;  // when it entered its list, or its exchange began; a tick ahead of coarse_ns at most
+  // When it entered its list, or its exchange began; a tick ahead of coarse_ns at most. While its client is waited for
+  // content: when the waits of this exchange would have begun without a break.
+  std::int64_t since_ns = 0;
   union {
     std::uint64_t transferred = 0;  // bytes of that exchange, both ways
     std::uint64_t mark;             // kept: the keeper's own
+    HalfHead* half;                 // where `has_half_head`: it rests in the middle of a head
   };
   union {
     std::uint32_t requests = 0;  // answered so far
@@ -77,7 +77,8 @@ struct Connection : Resting {
   Owes owes : 3 = Owes::head;
   Direction awaits : 3 = Direction::readable;  // the direction in which its client is waited for
   bool logs : 1 = false;                       // it is a stream's, whose line in the access log follows its end
-  bool in_handshake = false;                   // its handshake is under way
+  bool has_half_head : 1 = false;
+  bool in_handshake = false;  // its handshake is under way
   bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
   bool taken = false;    // not free; guarded by the engine's lock
   bool kept = false;     // by `keeper`; written while nobody else can see it

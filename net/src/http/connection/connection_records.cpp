@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/rounded.h"
+#include "http/connection/half_head.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -53,6 +54,7 @@ void ConnectionRecords::give_back_pages() noexcept {
 }
 
 ConnectionRecords::~ConnectionRecords() {
+  for (std::size_t i = 0; i < used_; ++i) HalfHead::drop(array_[i]);
   std::destroy_n(array_, used_);
 }
 

@@ -52,7 +52,7 @@ class HandlerWatch {
   void resume() noexcept {}
   void glance() noexcept {}
   void lost() noexcept {}
-  void lend_place(bool) noexcept {}
+  bool lend_place(bool) noexcept { return false; }
 };
 
 #else
@@ -95,8 +95,8 @@ class HandlerWatch : coir::detail::Scope {
   // lost tells that the connection has failed, or was ended for others.
   void lost() noexcept;
   // lend_place offers the place before a wait for the client, unless a child of the handler lives, which may be what
-  // waits. hold follows the wait.
-  void lend_place(bool keeps_buffers) noexcept;
+  // waits. hold follows the wait. False: nobody can have the place meanwhile.
+  bool lend_place(bool keeps_buffers) noexcept;
   // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
   void outlive_stop() noexcept { outlives_stop_ = true; }
 

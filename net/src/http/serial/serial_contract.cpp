@@ -77,14 +77,6 @@ bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   return self(*this).rest(connection, since_ns);
 }
 
-bool Engine::rest_with_head(Connection& connection, std::string_view head) noexcept {
-  return self(*this).rest_with_head(connection, head);
-}
-
-std::size_t Engine::take_head(Connection& connection, std::span<char> into) noexcept {
-  return self(*this).take_head(connection, into);
-}
-
 void Engine::close(Connection& connection) noexcept {
   end_log(connection);
   self(*this).close(connection);

@@ -4,13 +4,13 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
-#include <string.h>
 
 #include <memory>
 #include <new>
 
 #include "base/rounded.h"
 #include "http/connection/coarse_clock.h"
+#include "http/connection/half_head.h"
 #include "http/connection/shed.h"
 #include "socket/kernel.h"
 
@@ -34,29 +34,8 @@ bool SerialEngine::rest(Connection& connection, std::int64_t since_ns) noexcept 
   return true;
 }
 
-// Since when its client owes the rest, the connection knows already.
-bool SerialEngine::rest_with_head(Connection& connection, std::string_view head) noexcept {
-  if (stopping() || connection.stream.midway()) return false;
-  const auto bytes = static_cast<std::uint32_t>(head.size());
-  auto taken = Buffer::take(sizeof bytes + bytes);
-  if (!taken) return false;
-  memcpy(taken->data(), &bytes, sizeof bytes);
-  memcpy(taken->data() + sizeof bytes, head.data(), bytes);
-  connection.head = std::move(*taken);
-  return rest(connection, connection.since_ns);
-}
-
-std::size_t SerialEngine::take_head(Connection& connection, std::span<char> into) noexcept {
-  if (!connection.head) return 0;
-  std::uint32_t bytes;
-  memcpy(&bytes, connection.head.data(), sizeof bytes);
-  memcpy(into.data(), connection.head.data() + sizeof bytes, bytes);
-  connection.head.give();
-  return bytes;
-}
-
 void SerialEngine::close(Connection& connection) noexcept {
-  connection.head.give();
+  HalfHead::drop(connection);
   connection.stream.close();
   clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(connection_bytes());
@@ -212,7 +191,7 @@ void SerialEngine::begin_stop() noexcept {
   for (TcpListener& listener : listeners_) listener.close();
   while (Connection* connection = resting.front()) {
     // A client that owes the rest of a head has a second for it.
-    if (connection->head || kernel::has_input(connection->stream.fd())) {
+    if (connection->has_half_head || kernel::has_input(connection->stream.fd())) {
       resting.remove(*connection);
       ready.push_back(*connection);
     } else {

@@ -31,8 +31,6 @@ class SerialEngine : public Engine {
   std::expected<void, Error> stop() noexcept;
   ServerGauges gauges() const noexcept;
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
-  bool rest_with_head(Connection& connection, std::string_view head) noexcept;
-  std::size_t take_head(Connection& connection, std::span<char> into) noexcept;
   void close(Connection& connection) noexcept;
   bool evict_idle() noexcept { return make_room(evictable_since()); }
   bool close_silent_handshake() noexcept;

@@ -147,9 +147,9 @@ void ServingLoop::serve_ready() noexcept {
 std::int64_t ServingLoop::expiry_ns(const Connection& connection) const noexcept {
   if (connection.tls != nullptr && connection.stream.secure()) return connection.stream.handshake_deadline().ns();
   const ServerOptions& options = engine_.options;
-  const std::chrono::nanoseconds limit = connection.tls != nullptr ? options.handshake_timeout
-                                         : connection.head         ? options.header_timeout
-                                                                   : options.idle_timeout;
+  const std::chrono::nanoseconds limit = connection.tls != nullptr  ? options.handshake_timeout
+                                         : connection.has_half_head ? options.header_timeout
+                                                                    : options.idle_timeout;
   return connection.since_ns + limit.count();
 }
 
@@ -160,7 +160,7 @@ void ServingLoop::expire_resting() noexcept {
   for (Connection* connection = engine_.resting.front(); connection != nullptr;) {
     Connection* const next = connection->next;
     const bool over = expiry_ns(*connection) <= now;
-    if (over && connection->head) {
+    if (over && connection->has_half_head) {
       engine_.resting.remove(*connection);
       engine_.ready.push_back(*connection);
     } else if (over) {
@@ -180,8 +180,8 @@ void ServingLoop::begin_waiting(Connection& connection, Direction direction, Owe
   turned_away_ = false;
   connection.awaits = direction;
   const int fd = connection.stream.fd();
-  if (owes == Owes::content || owes == Owes::content_soon) return await_content(connection, deadline);
   if (owes == Owes::end) return await_head(fd, deadline);
+  if (owes != Owes::head) return await_content(connection, deadline);
   awaited_head_ = fd;
   if (!heads_over_) await_head(fd, deadline);
   awaited_head_ = -1;

@@ -62,11 +62,10 @@ class Engine {
   // rest puts a connection to rest until its client sends something; it has been idle since `since_ns`. True: the
   // connection is no longer the session's. False: something has arrived already, and the session goes on.
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
-  // rest_with_head does the same for a connection whose client owes the rest of a head, of which `head` has come, and
-  // take_head puts that back: it returns how much. False: there is no memory, or the server stops, and the session waits
-  // for the rest itself. In builds without fibers, where it is the only session.
+  // rest_with_head does the same for a connection whose client owes the rest of a head, of which `head` has come
+  // (HalfHead). False: something has arrived already; or there is no memory, or the server stops, and the session waits
+  // for the rest itself.
   [[nodiscard]] bool rest_with_head(Connection& connection, std::string_view head) noexcept;
-  std::size_t take_head(Connection& connection, std::span<char> into) noexcept;
   // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.
@@ -75,8 +74,8 @@ class Engine {
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
 
-  // offer lets others have a handler's place once it has been offered for a while, with its buffers unless it keeps
-  // them; a further offer changes nothing but that. It neither waits nor makes system calls. lend gives both away at
+  // offer lets others have a handler's place once its exchange has waited for a while, with its buffers unless it keeps
+  // them; a further offer changes nothing but that. It does not wait. lend gives both away at
   // once; it is false where no place is ever given away. reclaim has the place be the handler's again, and waits for
   // one if others have it. In builds with fibers.
   void offer(ActivePlace& place, bool keeps_buffers) noexcept;
@@ -100,10 +99,10 @@ class Engine {
 
   // begin_exchange starts the clock by which the progress of an exchange, or of its head, is measured.
   void begin_exchange(Connection& connection) noexcept;
-  // begin_waiting and end_waiting surround each wait for a client. When others want the session the engine may end the
-  // wait early: it shuts the stream down, its reading side or to end a write both, and end_waiting returns false. That
-  // happens to a head 100 ms after its beginning, and to the slowest transfer of content after 2 s. Every head is ended
-  // kHeadGraceAtStopNs after the server has begun to stop.
+  // begin_waiting and end_waiting surround each wait for a client. When others want the session, or its memory where its
+  // place is lent, the engine may end the wait early: it shuts the stream down, its reading side or to end a write both,
+  // and end_waiting returns false. That happens to a head 100 ms after its beginning, and to the slowest transfer of
+  // content after waits of 2 s. Every head is ended kHeadGraceAtStopNs after the server has begun to stop.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
@@ -116,8 +115,8 @@ class Engine {
   // look_interval is how often the times of connections at rest are looked at, in builds with fibers.
   std::chrono::nanoseconds look_interval() const noexcept {
     using namespace std::chrono_literals;
-    return std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms,
-                                                1s);
+    const auto least = std::min({options.idle_timeout, options.handshake_timeout, options.header_timeout});
+    return std::clamp<std::chrono::nanoseconds>(least / 4, 10ms, 1s);
   }
 
   const ServerOptions options;

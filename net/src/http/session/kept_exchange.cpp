@@ -32,6 +32,8 @@ Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
   const bool keep = kept.keep;
   keeper.readmit(*connection_, kept.requests - 1);
   begin_answer(kept.began_ns);
+  // Its client has been slow: it keeps no place from others.
+  if (!body_done_) waited_ns = kLeastWaitNs;
   keep_ = keep_ && keep;
   // Nothing is known of what the client has sent meanwhile.
   look_again_ = true;

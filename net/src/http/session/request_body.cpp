@@ -125,9 +125,8 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   if (!got && got.error() == ErrorCode::timed_out) {
     const std::int64_t began_ns = monotonic_ns();
     const Deadline deadline = body_deadline(began_ns);
-    begin_waiting(Direction::readable, Owes::content, deadline);
     // `into` may lie in the buffers.
-    watch_->lend_place(true);
+    begin_content_wait(Direction::readable, false, true, deadline);
     got = connection_->stream.read(into, deadline);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
     body_waited_ns_ += monotonic_ns() - began_ns;
@@ -162,8 +161,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
-  begin_waiting(Direction::readable, patience < deadline ? Owes::content_soon : Owes::content, deadline);
-  watch_->lend_place(false);
+  begin_content_wait(Direction::readable, patience < deadline, false, deadline);
   const auto ready = wait_several(either, std::min(deadline, patience));
   client.mark_readable();
   const bool may_go_on = end_waiting();

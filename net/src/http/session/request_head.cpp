@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "http/connection/connection.h"
+#include "http/connection/half_head.h"
 #include "http/message/head_error.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
@@ -29,21 +30,26 @@ std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
   if (begin_ > 0) compact();
   begin_waiting(Direction::readable, Owes::head, head_deadline_);
+  if constexpr (kFibers) engine_.offer(*this, true);
   auto got = read_input(head_deadline_);
-  if (!end_waiting()) return std::unexpected(Error{ErrorCode::timed_out});
+  const bool may_go_on = end_waiting();
+  hold();
+  if (!may_go_on) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
 }
 
 // read_what_is_there reads more of a head without waiting.
 std::expected<std::size_t, Error> Session::read_what_is_there() noexcept {
   if (begin_ > 0) compact();
+  if (look_again_) [[unlikely]]
+    connection_->stream.mark_readable();
   if (connection_->stream.drained()) return std::unexpected(Error{ErrorCode::timed_out});
   return read_input(Deadline::now());
 }
 
 // take_half_head goes on with what came of a head before the connection rested: all of it has been seen.
 void Session::take_half_head() noexcept {
-  end_ = seen_ = static_cast<std::uint32_t>(engine_.take_head(*connection_, buffers->in));
+  end_ = seen_ = static_cast<std::uint32_t>(HalfHead::take(*connection_, buffers->in));
   if (end_ == 0) return;
   const std::chrono::nanoseconds patience = engine_.options.header_timeout;
   head_deadline_ = Deadline::at_ns(connection_->since_ns + patience.count());
@@ -66,6 +72,13 @@ void Session::refuse(int status) noexcept {
   answer_status(status, {});
   end_content();
   told_end();
+}
+
+bool Engine::rest_with_head(Connection& connection, std::string_view head) noexcept {
+  if (stopping() || connection.stream.midway() || !HalfHead::keep(connection, head)) return false;
+  if (rest(connection, connection.since_ns)) return true;
+  HalfHead::drop(connection);
+  return false;
 }
 
 }  // namespace coir::http

@@ -35,9 +35,8 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const bool waits_on = patience_ == patience_.zero();
       const Deadline deadline = Deadline::after(waits_on ? half : std::min<decltype(half)>(half, patience_));
-      begin_waiting(Direction::writable, waits_on ? Owes::content : Owes::content_soon, deadline);
       // The content that is sent may be in the buffers.
-      watch_->lend_place(true);
+      begin_content_wait(Direction::writable, !waits_on, true, deadline);
       sent = attempt(deadline);
       const bool may_go_on = end_waiting();
       hold();

@@ -75,15 +75,13 @@ Session::After Session::run() noexcept {
         got = read_rest_of_head();
       }
     } else {
-      if constexpr (!kFibers) {
-        // The only session does not wait, but for whom nothing can be kept.
-        if (!flush()) return After::close;
-        got = read_what_is_there();
-        const bool waits = !got && got.error() == ErrorCode::timed_out && !head_deadline_.passed();
-        if (waits && engine_.rest_with_head(*connection_, {buffers->in + begin_, end_ - begin_})) return After::kept;
-        if (waits) got = read_rest_of_head();
-      } else {
+      if (!flush()) return After::close;
+      // The session does not wait, but for whom nothing can be kept.
+      while (!(got = read_what_is_there()) && got.error() == ErrorCode::timed_out && !head_deadline_.passed()) {
+        if (engine_.rest_with_head(*connection_, {buffers->in + begin_, end_ - begin_})) return After::kept;
+        if (!connection_->stream.drained()) continue;
         got = read_rest_of_head();
+        break;
       }
     }
     if (!got) {
@@ -121,6 +119,7 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   added_ = 0;
   error_look_ = &engine_.options.on_error;
   content_sent_ = 0;
+  waited_ns = client_waited_ns_ = 0;
   forget_notes();
   began_ns_ = now_ns;
   keep_ = request_.keep_alive && !hurried_;
@@ -218,7 +217,8 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     ended_ns_ = 0;
     broken_ = cut_short_ = hurried_ = look_again_ = false;
-    if constexpr (!kFibers) take_half_head();
+    if (connection->has_half_head) [[unlikely]]
+      take_half_head();
     for (;;) {
       After after = After::go_on;
       if constexpr (kTls) {
@@ -255,8 +255,16 @@ void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) n
   engine_.begin_waiting(*connection_, direction, owes, deadline);
 }
 
+// Only such waits count against a client: where its handler or this machine is slow it is not to blame.
+void Session::begin_content_wait(Direction direction, bool soon, bool keeps_buffers, Deadline deadline) noexcept {
+  const bool lent = watch_->lend_place(keeps_buffers);
+  connection_->since_ns = coarse_ns() - client_waited_ns_;
+  begin_waiting(direction, soon ? Owes::content_soon : lent ? Owes::lent_content : Owes::content, deadline);
+}
+
 bool Session::end_waiting() noexcept {
   watch_->resume();
+  client_waited_ns_ = coarse_ns() - connection_->since_ns;
   return engine_.end_waiting(*connection_);
 }
 

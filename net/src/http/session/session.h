@@ -88,6 +88,8 @@ struct Session : ActivePlace {
   void linger() noexcept;
   // These are the engine's, with the watch over the handler paused meanwhile.
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
+  // begin_content_wait is begin_waiting for content, with the place offered. `soon`: the exchange rests before long.
+  void begin_content_wait(Direction direction, bool soon, bool keeps_buffers, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
   void end_content() noexcept;
@@ -205,7 +207,7 @@ struct Session : ActivePlace {
   ChunkedContent chunks_;
   std::chrono::milliseconds body_timeout_{0};  // ServerOptions::body_timeout and body_rate, or the handler's own
   std::uint32_t body_rate_ = 0;
-  std::int64_t body_waited_ns_ = 0;  // for which the client has been waited for
+  std::int64_t body_waited_ns_ = 0;  // for which the client has been waited for, to send it
   bool body_begun_ = false;          // the handler has asked for it
   bool body_done_ = true;
   bool only_looks_ = false;  // if nothing more has come, reading it fails with timed_out instead of waiting
@@ -236,8 +238,10 @@ struct Session : ActivePlace {
   char made_id_[16];
   std::uint64_t max_body_ = 0;  // of its content, if it comes in chunks
   std::int64_t now_ = 0;        // 0: not read yet for this exchange
-  std::int64_t began_ns_ = 0;   // when the head was whole, on the monotonic clock
-  std::int64_t ended_ns_ = 0;   // when the answer was made; 0: none was, or the client has been waited for since
+  // For which the client has been waited for in this exchange, whichever way content goes.
+  std::int64_t client_waited_ns_ = 0;
+  std::int64_t began_ns_ = 0;  // when the head was whole, on the monotonic clock
+  std::int64_t ended_ns_ = 0;  // when the answer was made; 0: none was, or the client has been waited for since
   ResponseHead head_{std::span<char>()};
 
   Request request_;

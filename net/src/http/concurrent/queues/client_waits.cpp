@@ -1,6 +1,7 @@
 #include "http/concurrent/queues/client_waits.h"
 
 #include <coir/fiber.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "http/connection/coarse_clock.h"
@@ -23,21 +24,30 @@ void ClientWaits::begin(Connection& connection, Direction direction, Owes owes) 
 }
 
 bool ClientWaits::end(Connection& connection) noexcept {
-  {
-    Locked locked(lock_);
-    if (connection.eviction.load(std::memory_order_relaxed) == Eviction::none) {
-      list_.remove(connection);
-      return true;
+  for (;;) {
+    {
+      Locked locked(lock_);
+      if (connection.eviction.load(std::memory_order_relaxed) == Eviction::none) {
+        list_.remove(connection);
+        return true;
+      }
     }
+    // acquire pairs with the release in shut_down: its system call is over, and the descriptor is ours again.
+    if (connection.eviction.load(std::memory_order_acquire) == Eviction::ended) return false;
+    yield();
   }
-  // acquire pairs with the release in shut_down: its system call is over, and the descriptor is ours again.
-  while (connection.eviction.load(std::memory_order_acquire) != Eviction::ended) yield();
-  return false;
 }
 
 void ClientWaits::take(Connection& connection) noexcept {
   list_.remove(connection);
   connection.eviction.store(Eviction::running, std::memory_order_relaxed);
+}
+
+// has_done_its_part tells whether the fiber need only run to go on.
+bool ClientWaits::has_done_its_part(const Connection& connection) noexcept {
+  const bool reads = connection.awaits == Direction::readable;
+  pollfd entry{.fd = connection.stream.fd(), .events = static_cast<short>(reads ? POLLIN : POLLOUT), .revents = 0};
+  return poll(&entry, 1, 0) > 0;
 }
 
 // shut_down wakes the fiber that waits for the client: it finds the end of the stream.
@@ -80,7 +90,7 @@ void ClientWaits::end_all() noexcept {
   });
 }
 
-void ClientWaits::end_slowest_transfer() noexcept {
+void ClientWaits::end_slowest_transfer(bool for_memory) noexcept {
   const std::int64_t now = coarse_ns();
   Connection* slowest = nullptr;
   {
@@ -88,7 +98,8 @@ void ClientWaits::end_slowest_transfer() noexcept {
     std::uint64_t least = UINT64_MAX;
     for (Connection* each = list_.front(); each != nullptr; each = each->next) {
       const std::int64_t spent = now - each->since_ns;
-      if (each->owes != Owes::content || spent < kContentGraceNs) continue;
+      const bool holds_it = each->owes == Owes::content || (for_memory && each->owes == Owes::lent_content);
+      if (!holds_it || spent < kContentGraceNs) continue;
       const std::uint64_t rate = progress(*each) / static_cast<std::uint64_t>(spent / 1'000'000);
       if (rate >= least) continue;
       least = rate;
@@ -96,6 +107,11 @@ void ClientWaits::end_slowest_transfer() noexcept {
     }
     if (slowest == nullptr) return;
     take(*slowest);
+  }
+  if (has_done_its_part(*slowest)) {
+    Locked locked(lock_);
+    slowest->eviction.store(Eviction::none, std::memory_order_relaxed);
+    return list_.push_back(*slowest);
   }
   counters_.evicted_slow.fetch_add(1, std::memory_order_relaxed);
   shut_down(*slowest);

@@ -27,14 +27,16 @@ class ClientWaits {
   // end_all ends every wait, and what the clients could still be sent.
   void end_all() noexcept;
 
-  // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those whose
-  // exchange is 2 s old. Bytes that the kernel still holds for a client do not count as taken.
-  void end_slowest_transfer() noexcept;
+  // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those that
+  // have been waited for for 2 s in their exchange. Waits whose places are lent count only where others want memory. Bytes
+  // that the kernel still holds for a client do not count as taken; a client that has done its part is spared.
+  void end_slowest_transfer(bool for_memory) noexcept;
 
  private:
   // take picks a wait, with the lock held, for which the caller then calls shut_down without it.
   void take(Connection& connection) noexcept;
   static void shut_down(Connection& connection) noexcept;
+  static bool has_done_its_part(const Connection& connection) noexcept;
   // end_each ends the waits of all connections for which `is_meant` holds, which is asked with the lock.
   template <class Meant>
   void end_each(Meant is_meant) noexcept;

@@ -2,15 +2,17 @@
 
 namespace coir::http {
 
-void OfferedPlaces::offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept {
+bool OfferedPlaces::offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept {
   if (place.offered.load(std::memory_order_relaxed)) {
     place.keeps_buffers = place.keeps_buffers || keeps_buffers;
-    return;
+    return false;
   }
   place.keeps_buffers = keeps_buffers;
-  place.offered_ns = now_ns;
+  place.offered_ns = now_ns - place.waited_ns;
   place.offered.store(true, std::memory_order_relaxed);
-  offers_.push_back(place);
+  const bool at_once = place.waited_ns >= ActivePlace::kLeastWaitNs;
+  at_once ? offers_.push_front(place) : offers_.push_back(place);
+  return at_once;
 }
 
 void OfferedPlaces::lend(ActivePlace& place) noexcept {
@@ -19,17 +21,18 @@ void OfferedPlaces::lend(ActivePlace& place) noexcept {
   take_away(place);
 }
 
-bool OfferedPlaces::withdraw(ActivePlace& place) noexcept {
+bool OfferedPlaces::withdraw(ActivePlace& place, std::int64_t now_ns) noexcept {
   if (!place.offered.load(std::memory_order_relaxed)) return true;
   if (!place.counted) return false;
   offers_.remove(place);
+  place.waited_ns = now_ns - place.offered_ns;
   place.offered.store(false, std::memory_order_relaxed);
   return true;
 }
 
 bool OfferedPlaces::free_one(std::int64_t now_ns) noexcept {
   ActivePlace* const first = offers_.front();
-  if (first == nullptr || first->offered_ns > now_ns - kLeastWaitNs) return false;
+  if (first == nullptr || first->offered_ns > now_ns - ActivePlace::kLeastWaitNs) return false;
   offers_.remove(*first);
   take_away(*first);
   return true;
@@ -37,6 +40,7 @@ bool OfferedPlaces::free_one(std::int64_t now_ns) noexcept {
 
 void OfferedPlaces::take_away(ActivePlace& place) noexcept {
   place.counted = false;
+  place.waited_ns = ActivePlace::kLeastWaitNs;
   if (place.keeps_buffers) return pool_.leave();
   pool_.give(*place.buffers);
   place.buffers = nullptr;

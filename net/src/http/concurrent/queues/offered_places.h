@@ -23,14 +23,12 @@ namespace coir::http {
 // whose waits are ended when others want their places. Its user holds the dispatcher's lock.
 class OfferedPlaces {
  public:
-  // A wait of less than this keeps its place: most are short, and with each place more handlers would be under way.
-  static constexpr std::int64_t kLeastWaitNs = 20'000'000;
-
   // Returning is a handler's fiber in line. It lies on its stack until `granted` is set, without the lock.
   struct Returning {
-    explicit Returning(ActivePlace& for_place) noexcept : place(for_place) {}
+    Returning(ActivePlace& for_place, std::int64_t now_ns) noexcept : place(for_place), since_ns(now_ns) {}
 
     ActivePlace& place;
+    const std::int64_t since_ns;
     Event granted;
     Returning* next = nullptr;
   };
@@ -40,11 +38,11 @@ class OfferedPlaces {
   OfferedPlaces(const OfferedPlaces&) = delete;
   OfferedPlaces& operator=(const OfferedPlaces&) = delete;
 
-  // offer and lend are Engine's functions of the same names.
-  void offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept;
+  // offer and lend are Engine's functions of the same names. offer returns true if the place can be taken at once.
+  bool offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept;
   void lend(ActivePlace& place) noexcept;
   // withdraw ends an offer that nobody has taken. False: somebody has.
-  bool withdraw(ActivePlace& place) noexcept;
+  bool withdraw(ActivePlace& place, std::int64_t now_ns) noexcept;
   // retake gives a handler a place again if one is free and nobody stands in line before it.
   bool retake(ActivePlace& place) noexcept { return in_line_ == 0 && give(place); }
   void wait_in_line(Returning& returning) noexcept {
@@ -53,8 +51,12 @@ class OfferedPlaces {
   }
   std::size_t in_line() const noexcept { return in_line_; }
   bool any_in_line() const noexcept { return in_line_ != 0; }
+  // any_in_line_since tells whether one has stood in line since then.
+  bool any_in_line_since(std::int64_t since_ns) const noexcept {
+    return in_line_ != 0 && line_.front()->since_ns <= since_ns;
+  }
 
-  // free_one takes the place that was offered first, if that is long enough ago, for the pool. False: there is none.
+  // free_one takes a place whose handler has waited for long enough, for the pool. False: there is none.
   bool free_one(std::int64_t now_ns) noexcept;
   // has_place tells whether the pool would lend one, if need be behind free_one.
   bool has_place(std::int64_t now_ns) noexcept { return pool_.available() || (free_one(now_ns) && pool_.available()); }
@@ -70,6 +72,7 @@ class OfferedPlaces {
   bool give(ActivePlace& place) noexcept;
 
   SessionPool& pool_;
+  // In front those that could be taken when they were offered, the latest first; then the others, as they came.
   coir::detail::IntrusiveList<ActivePlace> offers_;
   Line line_;
   std::size_t in_line_ = 0;
