@@ -42,7 +42,7 @@ std::expected<Server, Error> Server::create(const ServerOptions& options, Mode m
 }
 
 std::size_t Server::connection_bytes(const ServerOptions& options) noexcept {
-  return sizeof(Connection) + kDescriptorBytes + options.kernel_bytes_per_connection;
+  return sizeof(Connection) + kPeerBytes + kDescriptorBytes + options.kernel_bytes_per_connection;
 }
 
 std::size_t Server::request_bytes() noexcept {

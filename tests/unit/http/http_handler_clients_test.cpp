@@ -155,11 +155,19 @@ TEST(HandlerClients, the_address_of_the_client_is_known) {
     if (!peer || exchange.certificate() != nullptr) return;
     exchange.respond(200, "text/plain", peer->format(text));
   };
-  serving({.handler = handler}, [&](Server&, const Address& address, Seen&) {
-    Client client(address);
-    char text[Address::kMaxText];
-    const auto own = client.stream.local_address();
-    expect(own && client.say(kGet) && client.hear("\r\n\r\n") && client.hear(own->format(text)));
+  // The second client's connection has the record of the first's.
+  serving({.handler = handler, .max_connections = 1}, [&](Server& server, const Address& address, Seen&) {
+    for (int each = 0; each < 2; ++each) {
+      Client client(address);
+      char text[Address::kMaxText];
+      const auto own = client.stream.local_address();
+      for (int request = 0; request < 2; ++request) {
+        client.have = 0;
+        expect(own && client.say(kGet) && client.hear("\r\n\r\n") && client.hear(own->format(text)));
+      }
+      client.reset();
+      expect(until([&] { return server.gauges().open == 0; }, soon()));
+    }
   });
 }
 

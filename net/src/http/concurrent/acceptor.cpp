@@ -85,7 +85,7 @@ void Acceptor::admit(TcpStream&& stream, const Listening& from) noexcept {
   connection->stream = std::move(stream);
   connection->wake = Dispatcher::wake;
   connection->engine = &engine_;
-  connection->kept = false;
+  connection->kept = connection->knows_peer = false;
   connection->tls = tls;
   connection->requests = 0;
   // An evicted one's has not been left yet.

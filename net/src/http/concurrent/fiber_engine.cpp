@@ -2,6 +2,7 @@
 
 #include <coir/detail/accounts.h>
 #include <coir/port/memory.h>
+#include <netinet/in.h>
 
 #include <memory>
 #include <new>
@@ -28,7 +29,8 @@ FiberEngine* FiberEngine::create(const ServerOptions& options, Mode mode) noexce
   const std::size_t buffers_at =
       rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t numbers_at = buffers_at + most_buffers * sizeof(SessionBuffers);
-  const std::size_t threads_at = rounded(numbers_at + most_buffers * sizeof(std::uint32_t), alignof(pthread_t));
+  const std::size_t peers_at = rounded(numbers_at + most_buffers * sizeof(std::uint32_t), sizeof(std::uint64_t));
+  const std::size_t threads_at = rounded(peers_at + options.max_connections * kPeerBytes, alignof(pthread_t));
   const std::size_t threads = mode == Mode::threads ? options.max_active : 0;
   const std::size_t bytes = rounded(threads_at + threads * sizeof(pthread_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
@@ -36,6 +38,7 @@ FiberEngine* FiberEngine::create(const ServerOptions& options, Mode mode) noexce
   auto* const engine = new (memory) FiberEngine(options, mode, reinterpret_cast<Connection*>(memory + connections_at),
                                                 reinterpret_cast<SessionBuffers*>(memory + buffers_at),
                                                 reinterpret_cast<std::uint32_t*>(memory + numbers_at),
+                                                reinterpret_cast<std::uint64_t*>(memory + peers_at),
                                                 {reinterpret_cast<pthread_t*>(memory + threads_at), threads}, bytes);
   engine->evictor.attach();
   if (engine->clients.open(options)) return engine;
@@ -51,6 +54,25 @@ void FiberEngine::destroy(FiberEngine* engine) noexcept {
   account::connections.refund(engine->dispatcher.open_connections() * engine->connection_bytes());
   std::destroy_at(engine);
   port::release(engine, bytes);
+}
+
+// An address of another family has more bytes than there is room for, and is asked for again.
+std::expected<Address, Error> FiberEngine::peer_of(Connection& connection) noexcept {
+  std::uint64_t& known = peers_[&connection - connections_];
+  if (connection.knows_peer) {
+    const sockaddr_in name{.sin_family = AF_INET,
+                           .sin_port = static_cast<in_port_t>(known >> 32),
+                           .sin_addr = {.s_addr = static_cast<in_addr_t>(known)},
+                           .sin_zero = {}};
+    return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  }
+  const auto address = connection.stream.tcp().peer_address();
+  if (address && address->family() == Address::Family::ipv4) {
+    const auto& name = *reinterpret_cast<const sockaddr_in*>(address->get());
+    known = std::uint64_t{name.sin_port} << 32 | name.sin_addr.s_addr;
+    connection.knows_peer = true;
+  }
+  return address;
 }
 
 // From here on: each function of Engine, by the part that does it.
@@ -105,6 +127,10 @@ bool Engine::at_work() noexcept {
 
 bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   return self(*this).dispatcher.rest(connection, since_ns);
+}
+
+std::expected<Address, Error> Engine::peer_of(Connection& connection) noexcept {
+  return self(*this).peer_of(connection);
 }
 
 void Engine::close(Connection& connection) noexcept {

@@ -27,6 +27,9 @@ class FiberEngine : public Engine {
   // cut_off ends every wait and returns how many connections are left.
   std::size_t cut_off() noexcept;
 
+  // peer_of is Engine's.
+  std::expected<Address, Error> peer_of(Connection& connection) noexcept;
+
   Dispatcher dispatcher;
   Evictor evictor;
   Acceptor acceptor;
@@ -34,14 +37,19 @@ class FiberEngine : public Engine {
 
  private:
   FiberEngine(const ServerOptions& given, Mode mode, Connection* connections, SessionBuffers* buffers,
-              std::uint32_t* freed_buffers, std::span<pthread_t> threads, std::size_t mapped_bytes) noexcept
+              std::uint32_t* freed_buffers, std::uint64_t* peers, std::span<pthread_t> threads,
+              std::size_t mapped_bytes) noexcept
       : Engine(given, mode == Mode::fibers),
         dispatcher(*this, connections, buffers, freed_buffers, threads),
         evictor(*this, dispatcher),
         acceptor(*this, dispatcher, evictor),
         reaper(*this, dispatcher, evictor),
+        connections_(connections),
+        peers_(peers),
         mapped_bytes_(mapped_bytes) {}
 
+  Connection* const connections_;
+  std::uint64_t* const peers_;  // of each connection that knows it: the IPv4 address and the port of its client
   const std::size_t mapped_bytes_;
   Atomic<std::int64_t> heads_end_ns_ = 0;  // when a stopping server waits for no head any more; 0: it does not stop
 };

@@ -4,6 +4,7 @@
 #include <coir/config.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/net/stream.h>
+#include <coir/program.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -79,12 +80,16 @@ struct Connection : Resting {
   bool logs : 1 = false;                       // it is a stream's, whose line in the access log follows its end
   bool has_half_head : 1 = false;
   bool in_handshake = false;  // its handshake is under way
-  bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
-  bool taken = false;    // not free; guarded by the engine's lock
-  bool kept = false;     // by `keeper`; written while nobody else can see it
-  bool rests = false;    // it stands in a list of its keeper's; guarded by the keeper's lock
+  bool lingers = false;   // its handshake has failed and the client may still read why; guarded by the engine's lock
+  bool taken = false;     // not free; guarded by the engine's lock
+  bool kept : 1 = false;  // by `keeper`; written, as the next, while nobody else can see it
+  bool knows_peer : 1 = false;  // the engine knows its client's address (Engine::peer_of)
+  bool rests = false;           // it stands in a list of its keeper's; guarded by the keeper's lock
 };
 static_assert(sizeof(void*) != 8 || sizeof(Connection) <= 96, "thousands rest at a time: see what shares its place");
+
+// In a build with fibers the engine remembers its client's address in so many bytes, once that was asked for.
+inline constexpr std::size_t kPeerBytes = kFibers ? sizeof(std::uint64_t) : 0;
 
 // progress is how many bytes of its exchange a client has sent and taken. Bytes that the kernel still holds do not
 // count.

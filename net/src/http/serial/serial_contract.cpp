@@ -77,6 +77,10 @@ bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   return self(*this).rest(connection, since_ns);
 }
 
+std::expected<Address, Error> Engine::peer_of(Connection& connection) noexcept {
+  return connection.stream.tcp().peer_address();
+}
+
 void Engine::close(Connection& connection) noexcept {
   end_log(connection);
   self(*this).close(connection);

@@ -198,7 +198,7 @@ void end_log(Connection& connection) noexcept {
 // compose writes a line of the combined format, with seconds and scheme behind it, and what has been noted. With `gaps`
 // it leaves the numbers of the answer's end out and notes where they belong.
 void Session::compose(LogLine& line, const char** gaps) noexcept {
-  add_host(line, connection_->stream.tcp().peer_address());
+  add_host(line, engine_.peer_of(*connection_));
   line.add(" - ");
   add_user(line, request_.header("Authorization"), std::span(buffers->scratch).subspan<kLogLineBytes, 256>());
   line.add(" ");

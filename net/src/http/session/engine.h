@@ -66,6 +66,8 @@ class Engine {
   // (HalfHead). False: something has arrived already; or there is no memory, or the server stops, and the session waits
   // for the rest itself.
   [[nodiscard]] bool rest_with_head(Connection& connection, std::string_view head) noexcept;
+  // peer_of is Exchange::peer_address. In builds with fibers the kernel is asked once for the IPv4 address of a connection.
+  std::expected<Address, Error> peer_of(Connection& connection) noexcept;
   // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.

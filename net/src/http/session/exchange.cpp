@@ -19,7 +19,7 @@ std::uint8_t Exchange::listener() const noexcept {
 }
 
 std::expected<Address, Error> Exchange::peer_address() const noexcept {
-  return session_.connection_->stream.tcp().peer_address();
+  return session_.engine_.peer_of(*session_.connection_);
 }
 
 const TlsPeer* Exchange::certificate() const noexcept {
