@@ -16,6 +16,7 @@ class Rates {
 
   explicit Rates(std::uint32_t per_second) noexcept : per_second_(per_second) {}
 
+  bool limits() const noexcept { return per_second_ != 0; }
   // take is false where the principal has used up what it may.
   bool take(std::string_view who, std::int64_t now_ns) noexcept;
 

@@ -62,26 +62,37 @@ std::optional<JsonView> member_of(const std::optional<JsonView>& object, std::st
 std::expected<Message, RpcFlaw> read_message(JsonView value, MessageId& id) noexcept {
   id = {};
   if (value.kind() != JsonKind::object) return flaw(kInvalidRequest, "a message is an object");
-  // The id first: the answer to what is wrong wants it.
+  // All members in one pass, and then the id first: the answer to what is wrong wants it.
   bool has_id = false;
   bool null_id = false;
+  bool is_second = false;
+  std::optional<JsonView> version, method, params;
   for (const auto [name, member] : value.members()) {
-    if (name != "id") continue;
-    if (has_id) return flaw(kInvalidRequest, "the message has two ids");
-    has_id = true;
-    null_id = member.kind() == JsonKind::null;
-    if (const auto found = read_id(member)) id = *found;
+    // As find has it: the first of a name counts.
+    if (name == "method") {
+      if (!method) method = member;
+    } else if (name == "params") {
+      if (!params) params = member;
+    } else if (name == "jsonrpc") {
+      if (!version) version = member;
+    } else if (name == "id") {
+      is_second = has_id;
+      if (is_second) break;
+      has_id = true;
+      null_id = member.kind() == JsonKind::null;
+      if (const auto found = read_id(member)) id = *found;
+    }
   }
-  if (text_of(value.find("jsonrpc")) != "2.0") return flaw(kInvalidRequest, "jsonrpc: \"2.0\" is wanted");
+  if (is_second) return flaw(kInvalidRequest, "the message has two ids");
+  if (text_of(version) != "2.0") return flaw(kInvalidRequest, "jsonrpc: \"2.0\" is wanted");
   Message message{.kind = MessageKind::notification};
   message.id = id;
-  const auto method = value.find("method");
-  if (method) {
+  if (method && !is_kind(method, JsonKind::null)) {
     const auto text = text_of(method);
     if (!text || text->empty()) return flaw(kInvalidRequest, "method: a text is wanted");
     if (has_id && !id.given) return flaw(kInvalidRequest, "id: a text or a whole number is wanted");
     message.method = *text;
-    message.params = value.find("params");
+    if (params && !is_kind(params, JsonKind::null)) message.params = params;
     if (message.params && !is_kind(message.params, JsonKind::object)) {
       return flaw(kInvalidParams, "params: an object is wanted");
     }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/spare_block.h"
 #include "mcp/access/rates.h"
 #include "mcp/message/text.h"
 #include "mcp/sessions/listeners.h"
@@ -48,6 +49,7 @@ class ServerCore {
   Sessions sessions;
   Rates rates;
   Atomic<std::size_t> calls = 0;
+  SpareBlock spare;  // of the last POST that has ended
   // draw_key draws the key of states at the first one, when the kernel has random numbers. False: it has none after some time.
   bool draw_key() noexcept;
   // state_key is there once draw_key has said so.

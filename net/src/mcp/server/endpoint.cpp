@@ -1,10 +1,10 @@
 #include <coir/http/content.h>
+#include <coir/pressure.h>
 
 #include <algorithm>
 #include <memory>
 #include <new>
 
-#include "base/charged.h"
 #include "mcp/server/posted.h"
 
 namespace coir::mcp {
@@ -74,7 +74,8 @@ std::optional<std::string_view> take_content(Exchange& exchange, std::span<char>
 }
 
 // parse makes a document of a request's content. Null: it has been answered.
-Posted* parse(ServerCore& core, Exchange& exchange, const Principal& who, std::string_view text) noexcept {
+Posted* parse(ServerCore& core, Exchange& exchange, const Principal& who, bool takes_events,
+              std::string_view text) noexcept {
   const MessageLimits limits = {.json = core.options.request, .max_values = core.options.max_values};
   const auto bytes = message_bytes(text, limits);
   if (!bytes) return answer_plain(exchange, 400, {}, bytes.error().code, bytes.error().what), nullptr;
@@ -83,6 +84,7 @@ Posted* parse(ServerCore& core, Exchange& exchange, const Principal& who, std::s
   auto document = parse_message(text, posted->memory());
   if (document) {
     posted->document.emplace(std::move(*document));
+    posted->takes_events = takes_events;
     return posted;
   }
   Posted::destroy(posted);
@@ -104,10 +106,11 @@ bool is_of_session(const http::Request& request) noexcept {
   if (!http::is_json_type(request.header("Content-Type"))) {
     return exchange.respond_status(415, "Accept: application/json\r\n"), nullptr;
   }
-  if (!accepts(request, "application/json")) return exchange.respond_status(406), nullptr;
+  const AcceptedTypes accepted = accepted_types(request);
+  if (!accepted.json) return exchange.respond_status(406), nullptr;
   if (!legacy && request.framing == Framing::length && request.content_length <= kSmallText) {
     const auto text = take_content(exchange, exchange.scratch().first(kSmallText));
-    return text ? parse(core, exchange, who, *text) : nullptr;
+    return text ? parse(core, exchange, who, accepted.events, *text) : nullptr;
   }
   std::size_t most = core.options.request.max_bytes;
   if (request.framing == Framing::length) {
@@ -118,7 +121,7 @@ bool is_of_session(const http::Request& request) noexcept {
   char* const into = content.take(std::max<std::size_t>(most, 1));
   if (into == nullptr) return no_memory(exchange), nullptr;
   const auto text = take_content(exchange, {into, most});
-  return text ? parse(core, exchange, who, *text) : nullptr;
+  return text ? parse(core, exchange, who, accepted.events, *text) : nullptr;
 }
 
 void answer_post(ServerCore& core, Exchange& exchange) noexcept {
@@ -153,15 +156,23 @@ void answer_post(ServerCore& core, Exchange& exchange) noexcept {
 }  // namespace
 
 Posted* Posted::make(ServerCore& core, http::Exchange& exchange, const Principal& who, std::size_t document) noexcept {
-  void* const memory = take_charged(account::mcp, sizeof(Posted) + document);
-  if (memory == nullptr) return nullptr;
-  return ::new (memory) Posted{.core = core, .exchange = exchange, .document_bytes = document, .who = who};
+  const std::size_t bytes = sizeof(Posted) + document;
+  if (!Pressure::charge(account::mcp, bytes)) return nullptr;
+  const SpareBlock::Block block = core.spare.take(bytes);
+  if (block.memory == nullptr) {
+    account::mcp.refund(bytes);
+    return nullptr;
+  }
+  return ::new (block.memory)
+      Posted{.core = core, .exchange = exchange, .bytes = bytes, .block_bytes = block.bytes, .who = who};
 }
 
 void Posted::destroy(Posted* posted) noexcept {
-  const std::size_t bytes = sizeof(Posted) + posted->document_bytes;
+  SpareBlock& spare = posted->core.spare;
+  const std::size_t bytes = posted->bytes, block_bytes = posted->block_bytes;
   std::destroy_at(posted);
-  give_charged(account::mcp, posted, bytes);
+  spare.give({posted, block_bytes});
+  account::mcp.refund(bytes);
 }
 
 void ServerCore::serve(Exchange& exchange) noexcept {

@@ -48,9 +48,9 @@ std::string_view compare_fields(const Incoming& in, std::string_view version, st
 }
 
 std::string_view compare_mirrored(const Incoming& in, const Tool& tool, std::span<char> room) noexcept {
-  const auto arguments = object_of(in.param("arguments"));
   for (const Field& field : tool.fields) {
     if (field.header.empty()) continue;
+    const auto arguments = object_of(in.param("arguments"));
     char name_room[96];
     const std::string_view name = format(name_room, kParameterFieldPrefix, field.header);
     const auto value = member_of(arguments, field.name);

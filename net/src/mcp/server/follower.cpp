@@ -63,7 +63,7 @@ void resume(ServerCore& core, http::Exchange& exchange, Session& session, const 
 }  // namespace
 
 void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) noexcept {
-  if (!accepts(exchange.request(), "text/event-stream")) return exchange.respond_status(406);
+  if (!accepted_types(exchange.request()).events) return exchange.respond_status(406);
   const std::string_view last = exchange.request().header("Last-Event-ID");
   if (!last.empty()) {
     const auto place = parse_place(last);

@@ -63,21 +63,40 @@ using http::Request;
 
 }  // namespace
 
-bool accepts(const Request& request, std::string_view type) noexcept {
+AcceptedTypes accepted_types(const Request& request) noexcept {
+  AcceptedTypes types{};
   bool any = false;
+  const auto take = [&types](std::string_view range) {
+    const auto fits = [range](std::string_view type) {
+      return range == "*/*" || http::equals_ignoring_case(range, type) ||
+             (range.ends_with("/*") && http::begins_ignoring_case(type, http::first(range, range.size() - 1)));
+    };
+    types.json = types.json || fits("application/json");
+    types.events = types.events || fits("text/event-stream");
+  };
   for (const http::Header& line : request.headers) {
     if (!http::equals_ignoring_case(line.name, "accept")) continue;
     any = true;
+    // Byte by byte: the names are short.
     std::string_view rest = line.value;
-    while (!rest.empty()) {
-      const std::string_view each = http::until(rest, ',');
-      rest = each.size() < rest.size() ? rest.substr(each.size() + 1) : std::string_view();
-      const std::string_view name = http::trim(http::until(each, ';'));
-      if (name == "*/*" || http::equals_ignoring_case(name, type)) return true;
-      if (name.ends_with("/*") && http::begins_ignoring_case(type, name.substr(0, name.size() - 1))) return true;
+    std::size_t name_bytes = 0;
+    bool named = true;
+    for (std::size_t at = 0; at < rest.size();) {
+      const char c = rest[at++];
+      if (c == ',') {
+        take(http::trim(http::first(rest, name_bytes)));
+        rest = http::after(rest, at);
+        at = name_bytes = 0;
+        named = true;
+      } else if (c == ';') {
+        named = false;
+      } else if (named) {
+        name_bytes = at;
+      }
     }
+    take(http::trim(http::first(rest, name_bytes)));
   }
-  return !any;
+  return any ? types : AcceptedTypes{.json = true, .events = true};
 }
 
 bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
@@ -101,7 +120,7 @@ bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
       return false;
     }
   }
-  if (core.rates.take(who.name(), monotonic_ns())) return true;
+  if (!core.rates.limits() || core.rates.take(who.name(), monotonic_ns())) return true;
   answer_plain(exchange, 429, {}, kBusy, "too many requests: try again later", {}, "Retry-After: 1\r\n");
   return false;
 }

@@ -134,8 +134,12 @@ CapabilitySet read_capabilities(const std::optional<JsonView>& capabilities) noe
 
 // gate.cpp: pass tells whether a request may be answered, and by whom it was made; else it has been answered.
 bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept;
-// accepts tells whether the field Accept allows a media type, or is missing.
-bool accepts(const http::Request& request, std::string_view type) noexcept;
+// accepted_types is what of the two media types the field Accept allows: both where it is missing.
+struct AcceptedTypes {
+  bool json;    // application/json
+  bool events;  // text/event-stream
+};
+AcceptedTypes accepted_types(const http::Request& request) noexcept;
 
 // answer_plain answers with an error that belongs to no session or era yet.
 void answer_plain(http::Exchange& exchange, int status, const MessageId& id, int code, std::string_view message,

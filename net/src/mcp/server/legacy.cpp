@@ -136,7 +136,7 @@ void answer_legacy(Posted& posted, Session& session) noexcept {
     take(core, session, message);
     return exchange.respond_status(202);
   }
-  Reply reply(core, exchange, &session, Era::legacy, accepts(exchange.request(), "text/event-stream"));
+  Reply reply(core, exchange, &session, Era::legacy, posted.takes_events);
   answer_request(posted, reply, session, message);
 }
 

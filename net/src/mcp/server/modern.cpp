@@ -94,6 +94,8 @@ constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many,
     return false;
   }
   in.capabilities = read_capabilities(capabilities);
+  // Most requests say these two things of themselves and nothing else.
+  if (meta->size() <= 2) return true;
   if (const auto level = member_of(meta, kLogLevelKey)) {
     in.level = find_log_level(text_of(level).value_or(std::string_view()));
     if (!in.level) {
@@ -114,8 +116,7 @@ constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many,
 // begin_request makes what a request needs, in a frame that is gone while a call waits.
 [[gnu::noinline]] Incoming& begin_request(Posted& posted, std::span<char> room) noexcept {
   const http::Request& request = posted.exchange.request();
-  Reply& reply =
-      posted.reply.emplace(posted.core, posted.exchange, nullptr, Era::modern, accepts(request, "text/event-stream"));
+  Reply& reply = posted.reply.emplace(posted.core, posted.exchange, nullptr, Era::modern, posted.takes_events);
   return posted.in.emplace(Incoming{.posted = posted,
                                     .core = posted.core,
                                     .request = &request,
@@ -136,7 +137,7 @@ void answer_modern(Posted& posted, std::span<char> room) noexcept {
   if (message.kind != MessageKind::request) {
     return answer_plain(exchange, 400, {}, kInvalidRequest, "a request is wanted: this revision has no others");
   }
-  const std::int64_t began = monotonic_ns();
+  const std::int64_t began = posted.core.options.audit ? monotonic_ns() : 0;
   Incoming& in = begin_request(posted, room);
   if (!read_meta(in)) {
     // answered

@@ -17,11 +17,13 @@ struct Posted {
   static Posted* make(ServerCore& core, http::Exchange& exchange, const Principal& who, std::size_t document) noexcept;
   static void destroy(Posted* posted) noexcept;
 
-  std::span<char> memory() noexcept { return {reinterpret_cast<char*>(this + 1), document_bytes}; }
+  std::span<char> memory() noexcept { return {reinterpret_cast<char*>(this + 1), bytes - sizeof(Posted)}; }
 
   ServerCore& core;
   http::Exchange& exchange;
-  const std::size_t document_bytes;
+  const std::size_t bytes;        // that are charged
+  const std::size_t block_bytes;  // of the block, which may have been another's
+  bool takes_events = false;      // the client, as an answer
   Principal who;
   std::optional<JsonDocument> document = {};
   Message message = {};

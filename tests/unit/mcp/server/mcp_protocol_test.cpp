@@ -112,6 +112,40 @@ TEST(McpProtocol, progress_and_lines_come_only_to_who_wants_them) {
   });
 }
 
+TEST(McpProtocol, a_client_is_answered_by_what_it_accepts) {
+  serving([&](Stage& stage) {
+    const std::string meta =
+        R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},)"
+        R"("progressToken":"p"})";
+    const auto heard = [&](std::string_view fields) {
+      std::string request = modern("tools/call", R"(,"name":"twice")", "twice", meta);
+      request.insert(request.find("Mcp-Name"), fields);
+      request.insert(request.find("Mcp-Name"), "Connection: close\r\n");
+      McpPeer peer(stage.address);
+      peer.say(request);
+      peer.hears_end();
+      return peer.heard;
+    };
+    for (const char* const neither : {"Accept: text/html\r\n", "Accept: text/event-stream\r\n", "Accept:\r\n",
+                                      "Accept: text/html;a=application/json\r\n", "Accept: application/jso\r\n"}) {
+      expect(heard(neither).starts_with("HTTP/1.1 406"));
+    }
+    for (const char* const json :
+         {"Accept: application/json\r\n", "Accept: text/html;q=1 , APPLICATION/JSON ;q=0.5\r\n",
+          "Accept: application/*\r\n"}) {
+      const std::string answer = heard(json);
+      expect(answer.starts_with("HTTP/1.1 200") && holds(answer, "Content-Type: application/json"));
+      expect(!holds(answer, "notifications/progress"));
+    }
+    for (const char* const both :
+         {"", "Accept: */*\r\n", "Accept: application/json\r\nAccept: a/b,text/event-stream\r\n",
+          "Accept: application/json, text/*\r\n"}) {
+      const std::string answer = heard(both);
+      expect(holds(answer, "Content-Type: text/event-stream") && holds(answer, "notifications/progress"));
+    }
+  });
+}
+
 TEST(McpProtocol, closing_the_connection_cancels_a_modern_call) {
   serving([&](Stage& stage) {
     McpPeer peer(stage.address);
