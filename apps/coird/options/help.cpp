@@ -18,7 +18,7 @@ constexpr char kUsage[] =
     "usage: coird [--config FILE] [--listen ADDRESS]... [--tls-listen ADDRESS]... [--root DIR] [OPTION]...\n"
     "\n"
     "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without. The file of --config may hold any\n"
-    "option but the last ones, as a key of its section: [listen], listen = :80.\n";
+    "option except the last group, as a key of its section: [listen], listen = :80.\n";
 
 constexpr char kEnd[] =
     "\n"
@@ -28,7 +28,7 @@ constexpr char kEnd[] =
     "one ends it at once. SIGHUP reads the file of --config again, and the files of certificates,\n"
     "credentials and routes; if one is invalid, the old configuration stays. If the machine has new\n"
     "addresses, coird's own certificate is issued again with the same key. SIGQUIT writes every fiber with\n"
-    "its backtrace to standard error while coird serves on (in a build with fibers).\n"
+    "its backtrace to standard error, and coird continues (in a build with fibers).\n"
     "\n"
     "Exit status: 0 done, 1 cannot run or connections cut off, 2 a wrong option or a missing file.\n";
 

@@ -16,12 +16,14 @@ inline constexpr Row kMcpRows[] = {
         .of("COIR_MCP")
         .repeats(),
     row(Section::mcp, Kind::file, "mcp-token-file", "FILE",
-        "a request needs the first line of FILE as its Bearer token, and not --auth. Only the owner may be able to "
-        "read FILE",
+        "a request needs the first line of FILE as its Bearer token, instead of the credentials of --auth. Only the "
+        "owner may be able to read FILE",
         built(COIRD_MCP, take_file<&McpOptions::token_file>))
         .of("COIR_MCP"),
     row(Section::mcp, Kind::text, "mcp-issuer", "URL",
-        "a request needs an access token (OAuth 2.1) of this authorization server, and not --auth", take_mcp_issuer)
+        "a request needs an access token (OAuth 2.1) of this authorization server, instead of the credentials of "
+        "--auth",
+        take_mcp_issuer)
         .of("COIR_MCP"),
     row(Section::mcp, Kind::text, "mcp-audience", "URL",
         "the name of this server in such a token, such as https://board.example/mcp", take_mcp_audience)
@@ -51,13 +53,13 @@ inline constexpr Row kMcpRows[] = {
         .repeats(),
     row(Section::mcp, Kind::text, "mcp-fetch-allow", "HOST[:PORT]",
         "a host that the tool fetch may read, redirects included: a name, *.example, an address, or * for the public "
-        "Internet. An address that is not public must be named itself",
+        "Internet. An address that is not public must be in the list itself",
         take_mcp_fetch)
         .of("COIR_MCP")
         .repeats(),
     row(Section::mcp, Kind::text, "mcp-mount", "PREFIX=URL|COMMAND",
-        "offer another server's tools as PREFIX_NAME, up to 8 times: a server at a URL of http or https, or a program "
-        "that speaks through its standard streams",
+        "offer another server's tools as PREFIX_NAME, up to 8 times: a server at a URL of http or https, or a "
+        "program that uses its standard streams",
         take_mcp_mount)
         .of("COIR_MCP")
         .repeats(),

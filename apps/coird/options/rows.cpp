@@ -103,10 +103,10 @@ constexpr Row kRows[] = {
         .of("COIR_PROXY")
         .reloads(),
     row(gateway, text, "fastcgi", "WHERE=ADDRESS[,ADDRESS...]",
-        "forward requests to a FastCGI application at host:port or unix:/path, up to 4 times. WHERE is a path, for all "
-        "below it, or an ending such as .php, for the files below --root with it. Options may follow the addresses in "
-        "the same argument, after a blank: try=FILE names the script for paths that are no file; buffer=off sends "
-        "uploads as they come",
+        "forward requests to a FastCGI application at host:port or unix:/path, up to 4 times. WHERE is a path, for "
+        "all paths below it, or an ending such as .php, for the files below --root that end in it. Options may "
+        "follow the addresses in the same argument, after a blank: try=FILE names the script for paths that are no "
+        "file; buffer=off sends uploads as they come",
         take_fastcgi)
         .of("COIR_FASTCGI")
         .repeats(),
@@ -149,8 +149,8 @@ constexpr Row kRows[] = {
         .reloads(),
     row(tls, file, "state", "DIR",
         "the folder for coird's own files (default: /var/lib/coird): its key and certificate in self-signed.pem, the "
-        "certificate for clients in self-signed.crt, and, if it is given, how its runs ended in crashes. Each start "
-        "prints the fingerprint of the key, the SHA-256 of its SubjectPublicKeyInfo",
+        "certificate for clients in self-signed.crt, and, if this option is given, the record of how its runs ended "
+        "in the file crashes. Each start prints the fingerprint of the key, the SHA-256 of its SubjectPublicKeyInfo",
         take_given_file<&Options::state, &Options::state_given>),
     row(limits, text, "memory", "[ACCOUNT=]SIZE",
         "the limit of all memory that grows with load, the kernel's memory for connections included (default: what the "
@@ -219,27 +219,27 @@ constexpr Row kRows[] = {
         take_file<&Options::user>),
     row(process, text, "group", "NAME", "become this group (default: the user's own)", take_file<&Options::group>),
     row(process, flag, "no-sandbox", nullptr,
-        "keep every system call allowed, and every file writable that the user may write. Without it, coird keeps what "
-        "a server calls, and writes below --state, --allow-put, /tmp, /dev and /sys alone, on kernels that can. With "
-        "a program in --mcp-mount there is no sandbox",
+        "switch the sandbox off. In the sandbox coird makes only the system calls of a server, and writes only below "
+        "--state, --allow-put, the folder of --log-file, /tmp, /dev and /sys, as far as the kernel can enforce this. "
+        "With a program in --mcp-mount there is no sandbox",
         take_flag<&Options::no_sandbox>),
     row(process, file, "watchdog", "DEVICE",
-        "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
-        "that "
-        "keeps its worker for half of the timeout, and groups of fibers that do not report, end the feeding and are "
-        "named in the log. A device that comes late is opened then (default: none)",
+        "feed this watchdog device, such as /dev/watchdog, which restarts the machine if it is not fed. coird stops "
+        "feeding it, and names the cause in the log, if a fiber keeps its worker for half of the timeout or a group "
+        "of fibers does not report. A device that appears late is opened then (default: none)",
         built(coir::kFibers, take_file<&Options::watchdog>))
         .of("fibers"),
     row(process, duration, "watchdog-timeout", "TIME",
-        "the timeout that --watchdog asks the device for, in whole seconds; the true one is logged (default: 30s)",
+        "the timeout that --watchdog requests of the device, in whole seconds; the log names the one that the device "
+        "uses (default: 30s)",
         built(coir::kFibers, take_time<&Options::watchdog_timeout>))
         .of("fibers"),
     row(process, file, "safe-file", "FILE",
         "start in safe mode while FILE is there, such as one on the partition that a card reader shows (default: none)",
         take_file<&Options::safe_file>),
     row(process, flag, "access-log", nullptr,
-        "write a line for each request to standard error, in the combined format with the seconds and the scheme "
-        "behind it. Lines are dropped and counted while nobody reads them",
+        "write a line for each request to standard error, in the combined format, followed by the seconds and the "
+        "scheme. Lines are dropped and counted while standard error is not read",
         take_flag<&ServerOptions::access_log>),
     row(process, file, "trace", "FILE",
         "write the latest state changes of fibers to FILE at the end, for ui.perfetto.dev (in a build with tracing)",

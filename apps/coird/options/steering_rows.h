@@ -19,18 +19,17 @@ inline bool take_log_level(const Setting& setting, Options& options) noexcept {
 // board.
 inline constexpr Row kSteeringRows[] = {
     row(Section::process, Kind::text, "log-level", "LEVEL",
-        "leave lines out of the log that matter less: error, warning, notice or info, which is all (default: info). "
-        "The "
-        "lines of --access-log are info",
+        "the least important level of lines in the log: error, warning, notice or info, which includes all lines "
+        "(default: info). The lines of --access-log are info",
         take_log_level)
         .reloads(),
     row(Section::process, Kind::file, "log-file", "FILE",
-        "also write the log to FILE, as key=value. When it is full, FILE becomes FILE.1, FILE.1 becomes FILE.2. A file "
-        "that is renamed by another program is made anew. While the disk is full, lines are lost and counted (default: "
-        "none)",
+        "also write the log to FILE, as key=value. When it is full, FILE becomes FILE.1, FILE.1 becomes FILE.2. If "
+        "another program renames FILE, coird makes it again. While the disk is full, lines wait in memory, and those "
+        "that do not fit are lost and counted (default: none)",
         built(coir::kFibers, take_file<&Options::log_file>))
         .of("fibers"),
-    row(Section::process, Kind::number, "log-size", "SIZE", "how long FILE becomes (default: 256K)",
+    row(Section::process, Kind::number, "log-size", "SIZE", "the largest size of FILE (default: 256K)",
         built(coir::kFibers, take_number<&Options::log_size>))
         .within(16 * 1024, std::uint64_t{1} << 40)
         .of("fibers"),
@@ -47,13 +46,13 @@ inline constexpr Row kSteeringRows[] = {
         "connections or memory have run out (default: none)",
         take_file<&Options::control>),
     row(Section::process, Kind::text, "control-readers", "GROUP",
-        "the members of this group may use the socket of --control, too, but for reload, drain, stop and switching "
-        "pins (default: none)",
+        "the members of this group may use the socket of --control, too, except for reload, drain, stop and "
+        "switching pins (default: none)",
         built(coir::kFibers, take_file<&Options::control_readers>))
         .of("fibers"),
     row(Section::process, Kind::text, "dashboard", "PATH",
         "show the state of coird on a page at PATH, usually /dashboard, to people who type the token of "
-        "--dashboard-token-file, and not those of --auth (default: none)",
+        "--dashboard-token-file. The credentials of --auth do not open it (default: none)",
         take_dashboard)
         .of("COIR_DASHBOARD"),
     row(Section::process, Kind::file, "dashboard-token-file", "FILE",
@@ -68,7 +67,7 @@ inline constexpr Row kSteeringRows[] = {
         .of("fibers")
         .repeats(),
     row(Section::process, Kind::file, "sysfs", "DIR",
-        "the folder with the board's sensors, lights and pins (default: /sys). With another folder pins of /dev do not "
-        "count",
+        "the folder with the board's sensors, lights and pins (default: /sys). With another folder the pins of /dev "
+        "are not used",
         take_given_file<&Options::sysfs, &Options::sysfs_given>),
 };
