@@ -162,8 +162,8 @@ class Process {
 // Capture is where run_process and run_pipeline keep the output, and how long they wait, at their deadline, between
 // SIGTERM and SIGKILL. A stream whose span is empty goes where its command says.
 struct Capture {
-  std::span<char> out;
-  std::span<char> err;
+  std::span<char> out = {};
+  std::span<char> err = {};
   std::chrono::nanoseconds grace = std::chrono::seconds(1);
 };
 

@@ -198,9 +198,9 @@ struct EventFollowing;
 struct EventClientOptions {
   // As in ClientRequest; all that is pointed to outlives the EventClient. At most 12 fields.
   std::string_view url;
-  std::span<const RequestField> fields;
+  std::span<const RequestField> fields = {};
   const Address* to = nullptr;
-  std::string_view last_id;  // to resume behind, known from an earlier run
+  std::string_view last_id = {};  // to resume behind, known from an earlier run
   // The longest event with its ids, and the longest line that is no comment; up to 1 MiB less 1 KB.
   std::size_t max_event_bytes = 3 * 1024;
   // The pause before the first attempt to connect anew, unless the stream names another, of 5 minutes at most. Behind an

@@ -205,8 +205,8 @@ struct McpServerOptions {
   // With a token, requests must bring it, compared in constant time. With authorize, that judges instead, as by
   // coir/mcp/access.h.
   std::string_view token = {};
-  Authorize authorize;
-  Callable<void(const Audit& line)> audit;
+  Authorize authorize = {};
+  Callable<void(const Audit& line)> audit = {};
   // OAuth 2.1 (RFC 9728): this server's URL as a resource, and who issues tokens for it; empty: no document.
   std::string_view resource_url = {};
   std::span<const std::string_view> authorization_servers = {};

@@ -96,7 +96,7 @@ inline constexpr std::size_t kMostSubscriptions = 64;
 struct Will {
   std::string_view topic;  // empty: there is none
   std::string_view payload;
-  PublishOptions options;
+  PublishOptions options = {};
 };
 
 // WhenFull is what becomes of a publish for which the queue has no room.
@@ -116,11 +116,11 @@ struct ClientOptions {
   std::uint16_t port = 1883;
   const TlsContext* tls = nullptr;  // null: without TLS
   std::string_view client_id;       // 1 to 65,535 bytes of UTF-8; brokers may take 23 letters and digits only
-  std::string_view user;            // empty: none
-  std::string_view password;
-  Will will;
+  std::string_view user = {};       // empty: none
+  std::string_view password = {};
+  Will will = {};
   bool clean_session = false;                         // the broker forgets what it has for us when we leave
-  std::span<const Subscription> subscriptions;        // kMostSubscriptions at most
+  std::span<const Subscription> subscriptions = {};   // kMostSubscriptions at most
   std::chrono::seconds keep_alive{30};                // 1 to 65,535
   std::chrono::milliseconds connect_timeout{20'000};  // name, connection, TLS and the broker's consent
   std::chrono::milliseconds answer_timeout{10'000};   // for PINGRESP and SUBACK, and for a write without progress
@@ -136,9 +136,9 @@ struct ClientOptions {
   const char* queue_file = nullptr;  // keeps what is queued of QoS 1 over a restart; only its owner may read it
   bool sync_queue_file = false;      // over a loss of power too: a publish then waits for the flash
   // run calls it when a connection has begun or ended, or an attempt has failed. It must not wait. May be empty.
-  Callable<void(const Connection& connection)> on_connection;
+  Callable<void(const Connection& connection)> on_connection = {};
   // run calls it each time that the broker refuses a subscription, which is then tried again. It must not wait. May be empty.
-  Callable<void(std::string_view filter)> on_refused;
+  Callable<void(std::string_view filter)> on_refused = {};
 };
 
 struct ClientCounters {

@@ -81,7 +81,7 @@ struct ClientOptions {
 #if COIR_TLS
   // Whom to trust, which certificate to show, which keys to pin. Empty: the authorities of the system, which are read
   // with the first request to https from $SSL_CERT_FILE or where systems keep them.
-  TlsContext tls;
+  TlsContext tls = {};
 #endif
   std::uint32_t max_connections = 64;  // open at a time, resting ones included; further requests wait
   std::uint32_t max_resting = 16;
@@ -89,7 +89,7 @@ struct ClientOptions {
   std::chrono::milliseconds idle_time{30'000};
   std::uint32_t max_head =
       48 * 1024;  // bytes of a response's head; 4 KB at least and 48 KB at most, which are taken at need
-  Timeouts timeouts;
+  Timeouts timeouts = {};
   // http_proxy, https_proxy and no_proxy, in either case, say which proxy to take. HTTP_PROXY does not count inside CGI
   // (REQUEST_METHOD is set), where a request's field `Proxy` would set it.
   bool proxy_by_environment = true;
@@ -119,7 +119,7 @@ struct Upload {
 
   Read read = nullptr;
   Rewind rewind = nullptr;
-  std::optional<std::uint64_t> size;  // absent: it is sent in chunks
+  std::optional<std::uint64_t> size = {};  // absent: it is sent in chunks
 };
 
 // ByteRange asks for a part: `last` is included; absent, to the end.
@@ -130,19 +130,19 @@ struct ByteRange {
 
 // ClientRequest is what is asked of a server. Everything it points to lives until the response is there.
 struct ClientRequest {
-  std::string_view url;
-  Deadline deadline;  // of the request with its content, redirects and all
+  std::string_view url = {};
+  Deadline deadline = {};  // of the request with its content, redirects and all
   std::string_view method = "GET";
   // Host may be among them. Content-Length, Transfer-Encoding, Connection and Expect are the client's.
-  std::span<const RequestField> fields;
-  std::string_view content_type;
-  std::string_view content;
+  std::span<const RequestField> fields = {};
+  std::string_view content_type = {};
+  std::string_view content = {};
   Upload* upload = nullptr;  // instead of `content`
   // A Unix socket to connect to, or another address than the URL's; no proxy is asked then.
   const Address* to = nullptr;
-  std::optional<ByteRange> range;
+  std::optional<ByteRange> range = {};
   // The entity tag or date that the earlier part had: another version is then sent whole (200).
-  std::string_view if_range;
+  std::string_view if_range = {};
   unsigned max_redirects = 10;  // 0: a redirect is the response
   // Content is sent once the server wants it (100), or has been silent for this long. 0: at once.
   std::chrono::milliseconds continue_wait{0};

@@ -72,8 +72,8 @@ struct FastCgiOptions {
   bool buffers = true;  // false: content with a length is not kept, it passes as it comes
   // complain gets each line that the application writes to its stderr, kMostComplaints bytes a request; a line's controls
   // are dots. on_change is ProxyOptions's. They must not wait.
-  Callable<void(std::string_view line)> complain;
-  Callable<void(const UpstreamNews& news)> on_change;
+  Callable<void(std::string_view line)> complain = {};
+  Callable<void(const UpstreamNews& news)> on_change = {};
 
   static constexpr std::size_t kMostComplaints = 4096;
 };

@@ -61,8 +61,8 @@ struct ProxyRules {
   std::string_view health = {};  // health=PATH: what the servers are asked for, to know whether they are well
   std::chrono::milliseconds health_interval{5'000};  // health-interval=TIME: a number and ms, s or m
   std::chrono::milliseconds slow_start{0};           // slow-start=TIME: of a server that is back
-  FieldChanges request;   // set-request=NAME:VALUE, drop-request=NAME, FieldChanges::kMost of both
-  FieldChanges response;  // the same with -response
+  FieldChanges request = {};   // set-request=NAME:VALUE, drop-request=NAME, FieldChanges::kMost of both
+  FieldChanges response = {};  // the same with -response
 
   // These are checked before an exchange is passed on, in this order.
   std::uint32_t rate = 0;               // rate=N[,BURST]: requests a second of one client, over it 429; 0: any number
@@ -88,10 +88,10 @@ struct ProxyOptions {
   const TlsContext* tls = nullptr;  // for https: a client's context
   // on_change is called when a server has gone down and when it has come back, by exchanges or by checks, in the order of
   // events; a server that is up at start is no news. It must not wait.
-  Callable<void(const UpstreamNews& news)> on_change;
+  Callable<void(const UpstreamNews& news)> on_change = {};
   // admits judges an exchange for a route with auth=, whose value it gets. If it returns false, it has answered. On a
   // fiber; it may wait.
-  Callable<bool(Exchange& exchange, std::string_view auth)> admits;
+  Callable<bool(Exchange& exchange, std::string_view auth)> admits = {};
 };
 
 // Proxy passes exchanges on to servers, of which each may answer, with a pool of connections for each.

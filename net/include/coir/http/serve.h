@@ -40,7 +40,7 @@ struct ServeOptions {
   Server** running = nullptr;                       // points to the server while it runs; null before and after
 #if !COIR_NO_ASYNC
   // Starts what a server does besides answering, as children of a nursery: they are cancelled when it stops.
-  Callable<void(Nursery& jobs)> jobs;
+  Callable<void(Nursery& jobs)> jobs = {};
 #endif
 };
 

@@ -55,16 +55,16 @@ inline constexpr std::size_t kKernelBytesPerConnection = 4096;
 
 // ServerOptions is what a server reserves and how patient it is.
 struct ServerOptions {
-  Handler handler;
+  Handler handler = {};
   // Answers an error with its status, at once and without waiting, where the server would answer with the status' own
   // words: Exchange::answer_errors_by says when; also a request whose head cannot be understood, request() being empty
   // then. on_error of coir/http/routes.h sets it.
-  Exchange::ErrorLook on_error;
+  Exchange::ErrorLook on_error = {};
   // Called when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
-  Callable<void()> on_hangup;
+  Callable<void()> on_hangup = {};
   // Called once, when a signal ends serve_until and nothing has been closed yet: the place to have others told that the
   // server goes. It must not wait. From the waiting fiber.
-  Callable<void()> on_stop;
+  Callable<void()> on_stop = {};
   // Reported to at least once a second (coir/heartbeat.h) while Mode::fibers serves; null: nothing is.
   Heartbeat* heartbeat = nullptr;
 

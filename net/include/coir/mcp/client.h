@@ -56,14 +56,14 @@ struct Question {
 
 // All that is pointed to outlives the client. One of `url` and `command` is given.
 struct McpClientOptions {
-  std::string_view url;                        // of http or https
-  std::span<const http::RequestField> fields;  // of each request: Authorization; at most 8
-  const Address* to = nullptr;                 // as in http::ClientRequest
-  const http::ClientOptions* http = nullptr;   // whom to trust, how many connections
-  std::span<const char* const> command;        // a program that speaks on its standard input and output; ends in null
-  const char* const* environment = nullptr;    // its own, as in Command
-  const char* directory = nullptr;             // to start it in
-  std::string_view name = "coir";              // what the server is told of us
+  std::string_view url = {};                        // of http or https
+  std::span<const http::RequestField> fields = {};  // of each request: Authorization; at most 8
+  const Address* to = nullptr;                      // as in http::ClientRequest
+  const http::ClientOptions* http = nullptr;        // whom to trust, how many connections
+  std::span<const char* const> command = {};  // a program that speaks on its standard input and output; ends in null
+  const char* const* environment = nullptr;   // its own, as in Command
+  const char* directory = nullptr;            // to start it in
+  std::string_view name = "coir";             // what the server is told of us
   std::string_view version = "1";
   std::chrono::milliseconds timeout{30'000};       // of a request without a deadline of its own
   std::chrono::milliseconds probe_timeout{5'000};  // for a program's first word: old ones may be silent
@@ -80,31 +80,31 @@ struct McpClientOptions {
   bool elicitation = false;
   bool sampling = false;
   bool roots = false;
-  Callable<bool(const Question& question, JsonWriter& answer)> asked;
+  Callable<bool(const Question& question, JsonWriter& answer)> asked = {};
 };
 
 struct CallOptions {
-  Deadline deadline;  // never: McpClientOptions::timeout from now on
+  Deadline deadline = {};  // never: McpClientOptions::timeout from now on
   // told is called with what comes before the answer, on the caller's fiber. If it is empty, no progress is asked for.
-  Callable<void(const Notification& notification)> told;
-  std::string_view log_level;  // of log lines that a modern server is to send, such as "info"; empty: none
-  std::string_view meta;       // further members of `_meta`, as a JSON object
+  Callable<void(const Notification& notification)> told = {};
+  std::string_view log_level = {};  // of log lines that a modern server is to send, such as "info"; empty: none
+  std::string_view meta = {};       // further members of `_meta`, as a JSON object
   // The schema of a tool, as JSON: it tells which arguments stand in fields of the request, too (x-mcp-header).
-  std::string_view input_schema;
+  std::string_view input_schema = {};
   // `asked` answers what a modern server asks while it answers this request; empty: as McpClientOptions say. With
   // hand_on nobody does: a result of `input_required` is the answer, and the caller sends the request again with what
   // it has found out.
   const CapabilitySet* capabilities = nullptr;
-  Callable<bool(const Question& question, JsonWriter& answer)> asked;
+  Callable<bool(const Question& question, JsonWriter& answer)> asked = {};
   bool hand_on = false;
 };
 
 // McpRequest is any request of the protocol.
 struct McpRequest {
   std::string_view method;
-  std::string_view params;  // a JSON object without `_meta`; empty: none
-  std::string_view name;    // of a tool or a prompt, or a resource's URI: what Mcp-Name repeats
-  bool repeatable = false;  // may be sent again when the connection breaks before its answer
+  std::string_view params = {};  // a JSON object without `_meta`; empty: none
+  std::string_view name = {};    // of a tool or a prompt, or a resource's URI: what Mcp-Name repeats
+  bool repeatable = false;       // may be sent again when the connection breaks before its answer
 };
 
 // Listed is what a server has lists of.
@@ -246,11 +246,11 @@ enum class Spread : std::uint8_t {
 
 struct FanOutOptions {
   Spread spread = Spread::all;
-  Deadline deadline;        // of all together
+  Deadline deadline = {};   // of all together
   std::uint32_t limit = 0;  // branches at a time; 0: all
   // came is called as each branch ends, by the fiber of that branch, one at a time. It may wait, and others then wait for
   // it.
-  Callable<void(Branch& branch)> came;
+  Callable<void(Branch& branch)> came = {};
 };
 
 // fan_out calls the tools of all branches at once, and returns how many have answered. While a modern server by HTTP is

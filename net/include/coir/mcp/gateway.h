@@ -52,12 +52,12 @@ struct GatewayOptions {
   std::chrono::milliseconds fresh_if_told{300'000};
   std::chrono::milliseconds fresh{10'000};
   // changed is called when a list may have changed: McpServer::list_changed wants to know. It must not wait.
-  Callable<void(ItemKind kind)> changed;
+  Callable<void(ItemKind kind)> changed = {};
   // updated is called when a resource that clients listen for has changed: McpServer::resource_updated wants to know.
   // wanted is McpServer::wants; without it a resource is wanted for ever. It is called under a spinlock. They must not
   // wait.
-  Callable<void(std::string_view uri)> updated;
-  Callable<bool(std::string_view uri)> wanted;
+  Callable<void(std::string_view uri)> updated = {};
+  Callable<bool(std::string_view uri)> wanted = {};
 };
 
 // MountGauges is a snapshot of one mount.

@@ -36,16 +36,16 @@ inline constexpr std::size_t kServeBytes = 10 * 1024;
 struct Service {
   std::string_view type;  // "_http._tcp"
   std::uint16_t port = 0;
-  std::span<const std::string_view> text;  // "path=/" ...; 256 bytes in all, with one more for each
-  std::string_view instance;               // what lists show, 63 bytes of UTF-8 without a dot; empty: the host's name
+  std::span<const std::string_view> text = {};  // "path=/" ...; 256 bytes in all, with one more for each
+  std::string_view instance = {};  // what lists show, 63 bytes of UTF-8 without a dot; empty: the host's name
 };
 
 struct Options {
   std::string_view name;  // of this machine, without ".local": up to 63 letters, digits and hyphens
-  std::span<const Service> services;
+  std::span<const Service> services = {};
   // serve calls it with each name that was taken, once no other machine objects: the name itself, or if another machine
   // has it, NAME-2, NAME-3 ..., which is then kept. On the caller's fiber; it should be short. May be empty.
-  Callable<void(std::string_view name)> named;
+  Callable<void(std::string_view name)> named = {};
 };
 
 // bad_name is why `name` cannot be Options::name, as a phrase; null: it can be.

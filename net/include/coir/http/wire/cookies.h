@@ -49,7 +49,7 @@ enum class SameSite : std::uint8_t { lax, strict, none };
 
 // CookieOptions tells a browser what it may do with a cookie. The defaults keep it from scripts and from other sites.
 struct CookieOptions {
-  std::optional<std::int64_t> max_age_s;  // absent: until the browser ends; 0 removes the cookie
+  std::optional<std::int64_t> max_age_s = {};  // absent: until the browser ends; 0 removes the cookie
   std::string_view path = "/";
   std::string_view domain{};  // absent: this host alone
   SameSite same_site = SameSite::lax;
