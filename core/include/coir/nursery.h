@@ -93,7 +93,7 @@ class Nursery {
   }
 
   // cancel ends the waits of all children, of those of nurseries inside, and of the owner inside. Children may still be
-  // spawned, and find themselves cancelled. It is no failure.
+  // spawned, and find themselves cancelled. It is no failure: unless a child fails, join then returns success.
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 
   // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs the bodies

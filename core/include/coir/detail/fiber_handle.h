@@ -17,8 +17,8 @@ struct FiberControl;
 class Case;
 
 // SpawnOptions: `name` outlives the fiber (a literal, as a rule). `stack` is in bytes, rounded up to 8, 16, 32 or 64
-// KiB; 0 is the default of the run. A `detached` fiber belongs to the root nursery and to no cancel scope, wherever it
-// is spawned: it may outlive its spawner.
+// KiB; 0 is the default of the run, 16 KiB unless RunOptions or COIR_STACK_KB names another. A `detached` fiber belongs
+// to the root nursery and to no cancel scope, wherever it is spawned: it may outlive its spawner.
 struct SpawnOptions {
   const char* name = "fiber";
   std::size_t stack = 0;

@@ -39,7 +39,8 @@ struct ServeOptions {
   std::chrono::milliseconds drain_timeout{10'000};  // for requests in progress at SIGTERM and SIGINT
   Server** running = nullptr;                       // points to the server while it runs; null before and after
 #if !COIR_NO_ASYNC
-  // Starts what a server does besides answering, as children of a nursery: they are cancelled when it stops.
+  // Called once, on a fiber, when the server has started: it starts the program's other work as children of `jobs`, and
+  // returns. The children are cancelled when the server stops. If one fails, the server stops, and serve returns 1.
   Callable<void(Nursery& jobs)> jobs = {};
 #endif
 };
