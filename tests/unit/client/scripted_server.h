@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,11 +12,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
+
+#include "tests/support/receive_head.h"
 
 namespace coir::test {
 
@@ -27,12 +32,8 @@ class Peer {
 
   // hear reads one request's head, and returns it; empty at the end of the connection.
   std::string_view hear() {
-    size_ = 0;
-    while (size_ < sizeof heard_ && !head().ends_with("\r\n\r\n")) {
-      if (::recv(fd_, heard_ + size_, 1, 0) != 1) return {};
-      ++size_;
-    }
-    return head();
+    const ssize_t got = receive_head(fd_, heard_);
+    return got > 0 ? std::string_view(heard_, static_cast<std::size_t>(got)) : std::string_view();
   }
   // hear_content reads so many bytes behind it, or less where the connection ends before.
   std::string_view hear_content(std::size_t bytes) {
@@ -82,20 +83,20 @@ class Peer {
   const unsigned number;  // of the connection, from 0
 
  private:
-  std::string_view head() const { return {heard_, size_}; }
-
   int fd_;
-  std::size_t size_ = 0;
   char heard_[8192];
   char content_[4096];
 };
 
-// ScriptedServer serves each connection on a thread of its own by a script.
+// ScriptedServer serves each connection on a thread by a script. A thread that has served one accepts the next: to make one
+// takes longer than most scripts.
 class ScriptedServer {
  public:
   using Script = std::function<void(Peer&)>;
 
-  explicit ScriptedServer(Script script, const char* unix_path = nullptr) : script_(std::move(script)) {
+  // `begin` runs first on each thread.
+  explicit ScriptedServer(Script script, const char* unix_path = nullptr, void (*begin)() noexcept = nullptr)
+      : script_(std::move(script)), begin_(begin) {
     if (unix_path != nullptr) {
       sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
       strncpy(at.sun_path, unix_path, sizeof at.sun_path - 1);
@@ -111,21 +112,26 @@ class ScriptedServer {
       socklen_t size = sizeof at;
       ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size);
       port_ = ntohs(at.sin_port);
+      // Each that is accepted inherits it: a piece waits for no acknowledgement of the one before.
+      const int on = 1;
+      ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
     ::listen(fd_, 64);
-    pthread_create(&thread_, nullptr, &accept_all, this);
+    add_thread();
   }
   ~ScriptedServer() {
     ending_.store(true);
     ::shutdown(fd_, SHUT_RDWR);
-    pthread_join(thread_, nullptr);
-    ::close(fd_);
-    for (unsigned i = 0; i < std::min(accepted_.load(), kMost); ++i) {
+    // From here on no thread accepts, or is added.
+    pthread_mutex_lock(&accepting_);
+    pthread_mutex_unlock(&accepting_);
+    for (unsigned i = 0; i < threads_; ++i) {
       pthread_mutex_lock(&lock_);
       if (served_[i].fd >= 0) ::shutdown(served_[i].fd, SHUT_RDWR);
       pthread_mutex_unlock(&lock_);
       pthread_join(served_[i].thread, nullptr);
     }
+    ::close(fd_);
   }
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
@@ -143,46 +149,64 @@ class ScriptedServer {
   }
 
  private:
-  static constexpr unsigned kMost = 4096;
+  static constexpr unsigned kMost = 1024;
   struct Served {
     ScriptedServer* server;
     int fd;
-    unsigned number;
     pthread_t thread;
   };
 
-  static void* accept_all(void* self) {
-    auto& server = *static_cast<ScriptedServer*>(self);
-    for (unsigned number = 0; number < kMost; ++number) {
-      const int fd = ::accept4(server.fd_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (fd < 0 || server.ending_.load()) {
-        if (fd >= 0) ::close(fd);
-        break;
-      }
-      Served& served = server.served_[number];
-      served = {&server, fd, number, {}};
-      server.accepted_.store(number + 1);
-      pthread_create(&served.thread, nullptr, &serve, &served);
-    }
-    return nullptr;
+  // add_thread is called by the constructor, and then by the thread that accepts.
+  void add_thread() {
+    if (threads_ == kMost) return;
+    Served& served = served_[threads_++];
+    served = {this, -1, {}};
+    pthread_create(&served.thread, nullptr, &serve, &served);
   }
   static void* serve(void* one) {
     auto& served = *static_cast<Served*>(one);
-    Peer peer(served.fd, served.number);
-    served.server->script_(peer);
-    pthread_mutex_lock(&served.server->lock_);
-    ::close(std::exchange(served.fd, -1));
-    pthread_mutex_unlock(&served.server->lock_);
+    ScriptedServer& server = *served.server;
+    if (server.begin_ != nullptr) server.begin_();
+    for (unsigned number; server.accept_next(served, number);) {
+      Peer peer(served.fd, number);
+      server.script_(peer);
+      pthread_mutex_lock(&server.lock_);
+      ::close(std::exchange(served.fd, -1));
+      pthread_mutex_unlock(&server.lock_);
+    }
     return nullptr;
+  }
+  // accept_next waits for its turn to accept, and leaves that to another thread once it has a connection. False: the server
+  // ends.
+  bool accept_next(Served& served, unsigned& number) {
+    ++idle_;
+    pthread_mutex_lock(&accepting_);
+    --idle_;
+    const int fd = ending_.load() ? -1 : ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    const bool goes_on = fd >= 0 && !ending_.load();
+    if (goes_on) {
+      number = accepted_++;
+      pthread_mutex_lock(&lock_);
+      served.fd = fd;
+      pthread_mutex_unlock(&lock_);
+      if (idle_.load() == 0) add_thread();
+    } else if (fd >= 0) {
+      ::close(fd);
+    }
+    pthread_mutex_unlock(&accepting_);
+    return goes_on;
   }
 
   Script script_;
-  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of the descriptors below
+  void (*const begin_)() noexcept;
+  pthread_mutex_t accepting_ = PTHREAD_MUTEX_INITIALIZER;  // of the right to accept, and of threads_
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;       // of the descriptors below
   int fd_ = -1;
   std::uint16_t port_ = 0;
-  pthread_t thread_{};
   std::atomic<bool> ending_{false};
   std::atomic<unsigned> accepted_{0};
+  std::atomic<unsigned> idle_{0};  // threads that wait for their turn
+  unsigned threads_ = 0;
   const std::unique_ptr<Served[]> served_{new Served[kMost]{}};  // a fiber's stack has no room for them
 };
 

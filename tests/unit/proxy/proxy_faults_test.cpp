@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "proxy/forwarder.h"
+#include "tests/support/receive_head.h"
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
 
@@ -80,13 +81,8 @@ bool answer_from_upstream(int fd, std::string_view head) {
 
 void serve_from_upstream(int fd) {
   char head[4096];
-  for (bool more = true; more;) {
-    std::size_t have = 0;
-    while (more && have < sizeof head && !std::string_view(head, have).ends_with("\r\n\r\n")) {
-      more = ::recv(fd, head + have, 1, 0) == 1;
-      ++have;
-    }
-    more = more && answer_from_upstream(fd, {head, have});
+  for (ssize_t have; (have = receive_head(fd, head)) > 0;) {
+    if (!answer_from_upstream(fd, {head, static_cast<std::size_t>(have)})) return;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <coir/mcp/client.h>
 #include <coir/runtime.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,10 +19,7 @@ namespace coir::test {
 // McpPeer is the server's side of one connection, message by message, with nothing of coir's MCP.
 class McpPeer {
  public:
-  explicit McpPeer(Peer& peer) : peer_(peer) {
-    const int on = 1;
-    ::setsockopt(peer.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
+  explicit McpPeer(Peer& peer) : peer_(peer) {}
 
   // hear reads one request with its content. False: the client is gone.
   bool hear() {
