@@ -166,6 +166,10 @@ is_native() {
 # failure; the others run still.
 build_tree() {
   lock_tree "build/test/$1"
+  if ! test_tree "$1" "build/test/$1" ON >"build/test/$1/build.log" 2>&1; then
+    cannot_build "$1"
+    return 1
+  fi
   label=$(label_of "$1")
   case $label in
     '') goals=all ;;
@@ -176,14 +180,28 @@ build_tree() {
     host-*) ;;
     *) goals="$goals system_programs" ;;
   esac
+  # Each of tests/system builds its own.
+  [ "$what" != changed ] || ! is_native "$1" || goals=$(goals_of_match "$1" "$label")
+  [ -n "$goals" ] || return 0
   # shellcheck disable=SC2086 # one argument for each goal
-  if test_tree "$1" "build/test/$1" ON >"build/test/$1/build.log" 2>&1 &&
-    bounded 3000 cmake --build "build/test/$1" --target $goals -- -k 0 >>"build/test/$1/build.log" 2>&1; then
+  if bounded 3000 cmake --build "build/test/$1" --target $goals -- -k 0 >>"build/test/$1/build.log" 2>&1; then
     return 0
   fi
+  cannot_build "$1"
+  return 1
+}
+
+# goals_of_match TREE LABEL prints what builds the programs of those tests alone that have the label, if one is given, and
+# whose names match.
+goals_of_match() {
+  ctest --test-dir "build/test/$1" -N -R "$match" ${2:+-L "$2"} |
+    sed -n 's/^ *Test *#[0-9]*: *//p' | sed 's/^explore_.*/explore/; t; s/$/_test/' | sort -u
+}
+
+# cannot_build TREE shows why.
+cannot_build() {
   grep -E ' error: |^CMake Error|^FAILED: ' "build/test/$1/build.log" | cut -c1-200 | head -n 20 || true
   echo "not ok - $1 builds (whole log: build/test/$1/build.log)"
-  return 1
 }
 
 # end_step NUMBER adds up what a step printed, and shows what failed in it.
