@@ -342,7 +342,7 @@ TEST(HttpHandlers, the_end_of_one_handler_does_not_reach_the_next_of_its_fiber) 
       expect(next.say(kGet) &&
              until([&] { return server.gauges().waiting == 1 || seen.waiting == 2 * round; }, soon()));
       gone.reset();
-      expect(until([&] { return seen.waiting == 2 * round; }, soon()));
+      expect(until([&] { return seen.waiting == 2 * round && seen.cancelled == round; }, soon()));
       seen.news.set();
       expect(next.hear("news\n") && seen.cancelled == round);
     }
