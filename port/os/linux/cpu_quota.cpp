@@ -98,7 +98,7 @@ class LineReader {
     std::size_t size = 0;
     char byte;
     bool any = false;
-    while (fd_ >= 0 && ::read(fd_, &byte, 1) == 1) {
+    while (take(byte)) {
       any = true;
       if (byte == '\n') break;
       if (size < sizeof text_) text_[size++] = byte;
@@ -108,7 +108,19 @@ class LineReader {
   }
 
  private:
+  bool take(char& byte) noexcept {
+    if (at_ == read_) {
+      at_ = 0;
+      read_ = fd_ < 0 ? 0 : ::read(fd_, ahead_, sizeof ahead_);
+      if (read_ <= 0) return read_ = 0, false;
+    }
+    byte = ahead_[at_++];
+    return true;
+  }
+
   int fd_;
+  ssize_t at_ = 0, read_ = 0;  // of `ahead_`
+  char ahead_[128];
   char text_[400];
 };
 
