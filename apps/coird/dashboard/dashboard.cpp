@@ -124,6 +124,7 @@ void Dashboard::serve_login(Exchange& exchange) noexcept {
 void Dashboard::log_out() noexcept {
   login_->log_out();
 #if COIRD_LIVE
+  sign_outs_.fetch_add(1);
   events_->disconnect_all();
 #endif
 }
@@ -144,8 +145,11 @@ void Dashboard::read_figures(FigureTexts& texts) noexcept {
 #if COIRD_LIVE
 
 void Dashboard::serve_events(Exchange& exchange) noexcept {
+  const std::uint32_t before = sign_outs_.load();
   if (!login_->admits(exchange.request())) return exchange.respond_status(403);
   (*events_)(exchange);
+  // Somebody who has signed out meanwhile may have ended all streams before this one was among them.
+  if (sign_outs_.load() != before) events_->disconnect_all();
   followed_.set();
 }
 

@@ -28,6 +28,7 @@ inline constexpr Take take_dashboard = nullptr;
 #include <coir/mutex.h>
 #endif
 #if COIRD_LIVE
+#include <coir/atomic.h>
 #include <coir/event.h>
 #include <coir/events.h>
 #include <coir/fiber.h>
@@ -74,6 +75,7 @@ class Dashboard {
   bool publish() noexcept;
 
   std::optional<coir::http::EventHub> events_;
+  coir::Atomic<std::uint32_t> sign_outs_ = 0;
   coir::Event followed_;
   coir::Fiber fiber_;
   std::size_t told_bytes_ = 0;  // of the log that was published last
