@@ -8,15 +8,12 @@
 #include <coir/net/randomness.h>
 #include <coir/sum.h>
 #include <coir/tls.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "complaint.h"
@@ -70,25 +67,13 @@ void recall_state(const char* folder) noexcept {
   explicit_bzero(room, sizeof room);
 }
 
-// On a board without a source of random numbers the kernel gathers some from its timer's jitter, in a second or two, but
-// only while somebody blocks in getrandom; so a poll would wait for ever. A timer's signal ends the call now and then.
-bool hold_up_for_randomness() noexcept {
+bool wait_for_randomness() noexcept {
+  if (coir::randomness_ready()) return true;
   say({"waiting for the kernel's random numbers"});
-  const auto deadline = coir::Deadline::after(std::chrono::seconds(20));
-  struct sigaction interrupt{}, before;
-  interrupt.sa_handler = [](int) {};  // without SA_RESTART
-  const itimerval often = {.it_interval = {.tv_sec = 1, .tv_usec = 0}, .it_value = {.tv_sec = 1, .tv_usec = 0}};
-  const itimerval never{};
-  bool ready = false;
-  if (::sigaction(SIGALRM, &interrupt, &before) == 0 && ::setitimer(ITIMER_REAL, &often, nullptr) == 0) {
-    char byte;
-    while (!(ready = ::getrandom(&byte, 1, 0) == 1) && !deadline.passed()) {
-    }
-    ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before, nullptr);
-  }
-  if (!ready) warn({"the kernel has no random numbers after 20 seconds"});
-  return ready;
+  const auto ready = coir::await_randomness(coir::Deadline::after(std::chrono::seconds(20)));
+  if (!ready && ready.error() == coir::ErrorCode::timed_out)
+    warn({"the kernel has no random numbers after 20 seconds"});
+  return ready.has_value();
 }
 
 void keep_state(const char* folder) noexcept {

@@ -8,9 +8,9 @@
 // random numbers yet. Before the run.
 void recall_state(const char* folder) noexcept;
 
-// hold_up_for_randomness waits for the kernel's random numbers, for 20 seconds at most, and says so. False: there are none,
-// which has been said. Before the run: it holds up its thread, and uses SIGALRM.
-bool hold_up_for_randomness() noexcept;
+// wait_for_randomness waits for the kernel's random numbers, for 20 seconds at most, and says so. False: there are none. Before the
+// run, or from a fiber.
+bool wait_for_randomness() noexcept;
 
 // keep_state leaves a new seed and the time, if it is known, for the next run. Before the run, in it and after it.
 void keep_state(const char* folder) noexcept;

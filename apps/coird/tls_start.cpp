@@ -32,7 +32,7 @@ int TlsStart::prepare(const Options& options) noexcept {
     say({"waiting for the kernel's random numbers: until then nothing is served with TLS"});
     return 0;
   }
-  if (!ready && !hold_up_for_randomness()) return 1;
+  if (!wait_for_randomness()) return 1;
   return make(options) ? 0 : 2;
 }
 

@@ -7,6 +7,7 @@
 
 #include "complaint.h"
 #include "private_file.h"
+#include "state.h"
 
 namespace {
 
@@ -54,6 +55,8 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
     own = {.chain = chain.bytes.text(), .key = key.bytes.text()};
     wishes.certificate = &own;
   }
+  // A key is checked with them.
+  if (wishes.certificate != nullptr && !wait_for_randomness()) return {};
   auto context = coir::TlsContext::client(wishes);
   if (context) return std::move(*context);
   using Input = coir::TlsFault::Input;

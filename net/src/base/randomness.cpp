@@ -1,37 +1,24 @@
 #include "base/randomness.h"
 
 #include <coir/atomic.h>
-#include <coir/blocking.h>
+#include <coir/config.h>
 #include <coir/net/randomness.h>
 #include <coir/sleep.h>
+#include <coir/stack_size.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/random.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 namespace coir {
 namespace {
 
 constinit SharedAtomic<bool> g_ready{false};
-constinit SharedAtomic<bool> g_waited_for{false};
-
-// KernelWait is the right to wait for the kernel in getrandom(2). It goes with the function to the thread that waits, be the
-// caller there or not, and ends with that function, run or not.
-class KernelWait {
- public:
-  KernelWait() noexcept : held_(!g_waited_for.exchange(true)) {}
-  KernelWait(KernelWait&& other) noexcept : held_(std::exchange(other.held_, false)) {}
-  ~KernelWait() {
-    if (held_) g_waited_for.store(false);
-  }
-  explicit operator bool() const noexcept { return held_; }
-
- private:
-  bool held_;
-};
 
 // get_random returns 0 or errno, which is taken at once: see socket/kernel.h.
 [[gnu::noinline]] int get_random(std::span<char> into, unsigned flags) noexcept {
@@ -41,6 +28,56 @@ class KernelWait {
     if (got >= 0 || errno != EINTR) return got < 0 ? errno : EIO;
   }
 }
+
+#if COIR_NO_ASYNC
+
+// begin_kernel_wait holds up the only thread there is, until the kernel has random numbers or a signal comes, after a second.
+bool begin_kernel_wait() noexcept {
+  struct sigaction interrupt{}, before;
+  interrupt.sa_handler = [](int) {};  // without SA_RESTART
+  const itimerval second = {.it_interval = {.tv_sec = 1, .tv_usec = 0}, .it_value = {.tv_sec = 1, .tv_usec = 0}};
+  itimerval timer;
+  if (::sigaction(SIGALRM, &interrupt, &before) != 0) return false;
+  if (::setitimer(ITIMER_REAL, &second, &timer) == 0) {
+    char byte;
+    static_cast<void>(!::getrandom(&byte, 1, 0));
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+  ::sigaction(SIGALRM, &before, nullptr);
+  return true;
+}
+
+#else
+
+constinit SharedAtomic<bool> g_waited_for{false};
+
+void* wait_for_kernel(void*) noexcept {
+  char byte;
+  static_cast<void>(get_random({&byte, 1}, 0));
+  g_waited_for.store(false);
+  return nullptr;
+}
+
+// begin_kernel_wait has a thread wait in getrandom(2), unless one does. It is none of the pool for blocking calls, which plain
+// threads, and what comes before the run, do not reach.
+bool begin_kernel_wait() noexcept {
+  if (g_waited_for.exchange(true)) return false;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 16_KiB * kStackInflation);
+  // Signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, wait_for_kernel, nullptr) != 0) g_waited_for.store(false);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return false;
+}
+
+#endif
 
 }  // namespace
 
@@ -57,17 +94,8 @@ std::expected<void, Error> await_randomness(Deadline deadline) noexcept {
   constexpr auto kLookAgain = std::chrono::milliseconds(250);
   while (!randomness_ready()) {
     if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-    if (KernelWait right; right) {
-      auto wait_for_kernel = [right = std::move(right)] {
-        char byte;
-        static_cast<void>(get_random({&byte, 1}, 0));
-      };
-      const auto waited = blocking(std::move(wait_for_kernel), deadline);
-      if (!waited && waited.error().ends_waits()) return waited;
-      if (randomness_ready()) break;
-    }
-    // Another caller's thread waits for the kernel, or no thread can.
-    if (auto rested = sleep_until(std::min(deadline, Deadline::after(kLookAgain))); !rested) return rested;
+    const auto pause = begin_kernel_wait() ? std::chrono::milliseconds(0) : kLookAgain;
+    if (auto rested = sleep_until(std::min(deadline, Deadline::after(pause))); !rested) return rested;
   }
   return {};
 }

@@ -13,6 +13,8 @@
 #include <optional>
 
 #if COIR_TLS
+#include <coir/net/randomness.h>
+
 #include "tls/certificate_file.h"
 #endif
 
@@ -58,6 +60,17 @@ void tell_addresses(const ServeOptions& options, const Listeners& bound) noexcep
     say(options, "listening on ", bound.listeners[i].local_address().format(text), bound.secure[i] ? " with TLS" : "");
   }
 }
+
+#if COIR_TLS
+// has_randomness waits for the random numbers that a key needs. False: there are none, and a line has said so.
+bool has_randomness(const ServeOptions& options) noexcept {
+  if (randomness_ready()) return true;
+  say(options, "waiting for the kernel's random numbers");
+  if (await_randomness(Deadline::after(std::chrono::seconds(20)))) return true;
+  say(options, "the kernel has no random numbers after 20 seconds");
+  return false;
+}
+#endif
 
 int serve_bound(const ServeOptions& options, Listeners& bound, TlsContextSlot* tls) noexcept {
   // It outlives the run: exchanges that are cut off end with that.
@@ -116,6 +129,7 @@ int serve(const ServeOptions& given, const ServerOptions& server, std::string_vi
 #if COIR_TLS
   std::optional<TlsContextSlot> tls;
   if (!options.tls_listen.empty()) {
+    if (!has_randomness(options)) return 1;
     auto context = load_certificate_file(options.certificate);
     if (!context) return say(options, "certificate ", options.certificate, ": ", context.error()), 2;
     slot = &tls.emplace(std::move(*context));

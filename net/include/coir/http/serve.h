@@ -30,7 +30,8 @@ struct ServeOptions {
   std::string_view listen = "127.0.0.1:8080";
   std::string_view tls_listen = {};
   // A file with a certificate, its chain and its key, as PEM, that no other user may read. If there is no such file, serve
-  // makes a certificate for this machine's name and keeps it there.
+  // makes a certificate for this machine's name and keeps it there. On a board that has just started it waits for the kernel's
+  // first random numbers, for 20 seconds at most.
   const char* certificate = "server.pem";
   std::size_t memory = SIZE_MAX;  // all that grows with load, in bytes; at most what the machine can spare
   ServerOptions server = {};      // its handler is serve's; its limits at most what fits into the memory

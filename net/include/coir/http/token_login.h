@@ -14,15 +14,12 @@
 //                     }));
 
 #include <coir/http/exchange.h>
-#include <coir/spinlock.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace coir::http {
-
-class GuessLimits;
 
 // TokenLogin admits whoever has sent the right token by a form. The cookie is `HttpOnly; SameSite=Strict`, over TLS `Secure`
 // too, and ends with the browser. Its value is a key that the process draws at the first login: a restart, or log_out, ends
@@ -62,16 +59,12 @@ class TokenLogin {
   void log_out() noexcept;
 
  private:
-  static constexpr std::size_t kKeyDigits = 32;
+  struct State;
 
-  bool draw_key() noexcept;
   bool send_cookie(Exchange& exchange) noexcept;
 
   const std::string_view token_, path_;
-  GuessLimits* guesses_;
-  Spinlock lock_;
-  bool drawn_ = false;
-  char key_[kKeyDigits] = {};
+  State* state_;  // null: there was no memory
 };
 
 }  // namespace coir::http

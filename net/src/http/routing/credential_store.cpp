@@ -1,4 +1,3 @@
-#include <coir/atomic.h>
 #include <coir/blocking.h>
 #include <coir/detail/accounts.h>
 #include <coir/format.h>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "base/first_secret.h"
 #include "base/turn.h"
 #include "http/connection/client_limits.h"
 #include "http/routing/credential_line.h"
@@ -46,8 +46,7 @@ struct CredentialStore::State {
 
   TurnLock turn;  // of checking a password
   GuessLimits guesses;
-  Atomic<bool> has_key = false;
-  char key[kDigestBytes];
+  FirstSecret key;  // of the digests
 
   // The rest is guarded by the lock, which nobody holds while something waits.
   Spinlock lock;
@@ -62,20 +61,6 @@ struct CredentialStore::State {
   Credential banks[2][kMostEntries];
 
   std::span<const Credential> entries() const noexcept { return std::span(banks[bank]).first(count); }
-
-  // draw_key draws the key of the digests at the first password, when the kernel has random numbers. False: it has none after
-  // some time.
-  bool draw_key() noexcept {
-    // acquire pairs with the release below: the key is there.
-    if (has_key.load(std::memory_order_acquire)) return true;
-    char drawn[kDigestBytes];
-    if (!draw_secret(drawn, Deadline::after(std::chrono::seconds(10)))) return false;
-    const Locked locked(lock);
-    if (!has_key.load(std::memory_order_relaxed)) memcpy(key, drawn, sizeof key);
-    has_key.store(true, std::memory_order_release);
-    explicit_bzero(drawn, sizeof drawn);
-    return true;
-  }
 
   bool remembers(const Digest& digest) noexcept {
     const Locked locked(lock);
@@ -191,11 +176,11 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request, st
   char memory[256];
   const auto given = basic_credentials(request, memory);
   if (!given) return Verdict::refused;
-  if (!state_->draw_key()) {
+  if (!state_->key.draw()) {
     explicit_bzero(memory, sizeof memory);
     return Verdict::busy;
   }
-  const Digest digest = keyed_digest({state_->key, sizeof state_->key}, {given->user, {"\0", 1}, given->password});
+  const Digest digest = keyed_digest(state_->key.view(), {given->user, {"\0", 1}, given->password});
   if (state_->remembers(digest)) {
     explicit_bzero(memory, sizeof memory);
     return Verdict::admitted;

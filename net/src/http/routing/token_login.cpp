@@ -4,10 +4,10 @@
 #include <coir/http/content.h>
 #include <coir/http/token_login.h>
 #include <coir/http/wire/cookies.h>
-#include <coir/net/randomness.h>
 #include <string.h>
 
 #include "base/charged.h"
+#include "base/first_secret.h"
 #include "http/connection/client_limits.h"
 #include "http/message/origin.h"
 #include "http/routing/guess_limits.h"
@@ -20,15 +20,42 @@ namespace {
 constexpr std::string_view kCookie = "coir_login";
 constexpr std::string_view kSetCookie = "Set-Cookie: ";
 
+// CookieValue is the key of the logins, as the cookie has it.
+class CookieValue {
+ public:
+  CookieValue() noexcept = default;
+  CookieValue(const CookieValue&) = delete;
+  CookieValue& operator=(const CookieValue&) = delete;
+  ~CookieValue() { explicit_bzero(digits_, sizeof digits_); }
+
+  // read is false while there is no key.
+  bool read(FirstSecret& key) noexcept {
+    char bytes[FirstSecret::kBytes];
+    if (!key.copy(bytes)) return false;
+    for (std::size_t i = 0; i < sizeof digits_; ++i)
+      digits_[i] = "0123456789abcdef"[(bytes[i / 2] >> (i % 2 * 4)) & 15];
+    explicit_bzero(bytes, sizeof bytes);
+    return true;
+  }
+  std::string_view text() const noexcept { return {digits_, sizeof digits_}; }
+
+ private:
+  char digits_[2 * FirstSecret::kBytes];
+};
+
 }  // namespace
 
+struct TokenLogin::State {
+  GuessLimits guesses{GuessLimits::kMostWaiting};
+  FirstSecret key;
+};
+
 TokenLogin::TokenLogin(std::string_view token, std::string_view path) noexcept : token_(token), path_(path) {
-  guesses_ = construct_charged<GuessLimits>(account::http, GuessLimits::kMostWaiting);
+  state_ = construct_charged<State>(account::http);
 }
 
 TokenLogin::~TokenLogin() {
-  explicit_bzero(key_, sizeof key_);
-  destroy_charged(account::http, guesses_);
+  destroy_charged(account::http, state_);
 }
 
 bool TokenLogin::refuses(Exchange& exchange) noexcept {
@@ -43,20 +70,8 @@ bool TokenLogin::refuses(Exchange& exchange) noexcept {
 }
 
 bool TokenLogin::admits(const Request& request) noexcept {
-  const std::string_view given = cookie_value(request, kCookie);
-  const Locked locked(lock_);
-  return drawn_ && same_secret(given, {key_, sizeof key_});
-}
-
-// draw_key has a key, that of the logins before if there are any. False: the kernel has no randomness yet, after some time.
-bool TokenLogin::draw_key() noexcept {
-  char drawn[kKeyDigits / 2];
-  if (!draw_secret(drawn, Deadline::after(std::chrono::seconds(10)))) return false;
-  const Locked locked(lock_);
-  if (drawn_) return true;
-  for (std::size_t i = 0; i < kKeyDigits; ++i) key_[i] = "0123456789abcdef"[(drawn[i / 2] >> (i % 2 * 4)) & 15];
-  drawn_ = true;
-  return true;
+  CookieValue value;
+  return state_ != nullptr && value.read(state_->key) && same_secret(cookie_value(request, kCookie), value.text());
 }
 
 TokenLogin::Verdict TokenLogin::log_in(Exchange& exchange) noexcept {
@@ -65,31 +80,30 @@ TokenLogin::Verdict TokenLogin::log_in(Exchange& exchange) noexcept {
   // A client may take its time with the form: the place is taken behind it.
   if (const auto pairs = read_form(exchange, form)) {
     const auto client = exchange.peer_address();
-    const auto place = guesses_ != nullptr ? guesses_->enter(client ? ClientLimits::key_of(*client) : 0) : std::nullopt;
+    const auto place =
+        state_ != nullptr ? state_->guesses.enter(client ? ClientLimits::key_of(*client) : 0) : std::nullopt;
     verdict = Verdict::busy;
     if (place) {
       const auto given = query_value(*pairs, "token", room);
       verdict = given && same_secret(*given, token_) ? Verdict::admitted : Verdict::refused;
-      guesses_->leave(*place, verdict == Verdict::refused);
+      state_->guesses.leave(*place, verdict == Verdict::refused);
     }
   }
   explicit_bzero(form, sizeof form);
   explicit_bzero(room, sizeof room);
   if (verdict != Verdict::admitted) return verdict;
-  return draw_key() && send_cookie(exchange) ? Verdict::admitted : Verdict::busy;
+  return state_->key.draw() && send_cookie(exchange) ? Verdict::admitted : Verdict::busy;
 }
 
 bool TokenLogin::send_cookie(Exchange& exchange) noexcept {
-  char key[kKeyDigits], field[kMostPath + 160];
-  {
-    const Locked locked(lock_);
-    memcpy(key, key_, sizeof key);
-  }
+  CookieValue value;
+  char field[kMostPath + 192];
+  if (!value.read(state_->key)) return false;
   memcpy(field, kSetCookie.data(), kSetCookie.size());
   const std::span<char> room = std::span(field).subspan(kSetCookie.size());
-  const auto cookie = write_cookie(kCookie, {key, sizeof key},
-                                   {.path = path_, .same_site = SameSite::strict, .secure = exchange.secure()},
-                                   room.first(room.size() - 2));
+  const auto cookie =
+      write_cookie(kCookie, value.text(), {.path = path_, .same_site = SameSite::strict, .secure = exchange.secure()},
+                   room.first(room.size() - 2));
   if (!cookie) return false;
   memcpy(room.data() + cookie->size(), "\r\n", 2);
   exchange.add_fields({field, kSetCookie.size() + cookie->size() + 2});
@@ -98,8 +112,7 @@ bool TokenLogin::send_cookie(Exchange& exchange) noexcept {
 }
 
 void TokenLogin::log_out() noexcept {
-  const Locked locked(lock_);
-  drawn_ = false;
+  if (state_ != nullptr) state_->key.forget();
 }
 
 }  // namespace coir::http

@@ -149,7 +149,7 @@ StateBinding binding_of(const CallState& call, const Text& arguments) noexcept {
   Text arguments({}, in.core.options.request.max_bytes * 8);
   write_arguments(in, arguments);
   char* const room = text ? call.opened_state.take(text->size()) : nullptr;
-  if (room != nullptr && !arguments.failed() && in.core.draw_key()) {
+  if (room != nullptr && !arguments.failed() && in.core.has_key()) {
     const auto opened = open_state(binding_of(call, arguments), *text, state_clock(in.core), {room, text->size()});
     if (opened) {
       call.state = *opened;
@@ -171,7 +171,7 @@ bool seal_kept_state(CallState& call, Text& out) noexcept {
   char* const scratch = room.take(bytes);
   put(out, "\"");
   char* const to = out.take(bytes);
-  if (scratch == nullptr || to == nullptr || arguments.failed() || !call.in.core.draw_key()) return false;
+  if (scratch == nullptr || to == nullptr || arguments.failed() || !call.in.core.has_key()) return false;
   const auto sealed =
       seal_state(binding_of(call, arguments), call.kept_state.view(),
                  state_clock(in.core) + in.core.options.state_lifetime.count(), {scratch, bytes}, {to, bytes});

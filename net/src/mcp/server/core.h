@@ -1,13 +1,14 @@
 #pragma once
 
+#include <coir/atomic.h>
 #include <coir/mcp.h>
-#include <coir/spinlock.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "base/first_secret.h"
 #include "base/spare_block.h"
 #include "mcp/access/rates.h"
 #include "mcp/message/text.h"
@@ -50,11 +51,11 @@ class ServerCore {
   Rates rates;
   Atomic<std::size_t> calls = 0;
   SpareBlock spare;  // of the last POST that has ended
-  // draw_key draws the key of states at the first one, when the kernel has random numbers. False: it has none after some time.
-  bool draw_key() noexcept;
-  // state_key is there once draw_key has said so.
+  // has_key has the key of states there. False: the kernel has no random numbers to draw it from, after some time.
+  bool has_key() noexcept { return !options.state_key.empty() || random_key_.draw(); }
+  // state_key is the key once has_key has said so.
   std::string_view state_key() const noexcept {
-    return options.state_key.empty() ? std::string_view(random_key_, sizeof random_key_) : options.state_key;
+    return options.state_key.empty() ? random_key_.view() : options.state_key;
   }
   // server_info is the JSON of an Implementation.
   std::string_view server_info() const noexcept { return server_info_.view(); }
@@ -65,9 +66,7 @@ class ServerCore {
 
   Atomic<bool>* switches_ = nullptr;  // a tool each: it is on
   Text server_info_{{}, 16 * 1024};
-  Spinlock key_lock_;
-  Atomic<bool> has_key_ = false;
-  char random_key_[32];
+  FirstSecret random_key_;
 };
 
 // matches_template tells whether a URI is of a template, and finds what stands for each parameter: `parameter` of them.

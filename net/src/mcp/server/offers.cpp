@@ -1,6 +1,4 @@
-#include <coir/net/randomness.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <memory>
 #include <new>
@@ -48,18 +46,6 @@ ServerCore::~ServerCore() {
   if (switches_ == nullptr) return;
   free(switches_);
   account::mcp.refund(options.tools.size() * sizeof *switches_);
-}
-
-bool ServerCore::draw_key() noexcept {
-  // acquire pairs with the release below: the key is there.
-  if (!options.state_key.empty() || has_key_.load(std::memory_order_acquire)) return true;
-  char drawn[sizeof random_key_];
-  if (!draw_secret(drawn, Deadline::after(std::chrono::seconds(10)))) return false;
-  const Locked locked(key_lock_);
-  if (!has_key_.load(std::memory_order_relaxed)) memcpy(random_key_, drawn, sizeof random_key_);
-  has_key_.store(true, std::memory_order_release);
-  explicit_bzero(drawn, sizeof drawn);
-  return true;
 }
 
 std::expected<void, Error> ServerCore::open() noexcept {
