@@ -39,9 +39,11 @@ constexpr auto kSpreading =
                 mcp::field<&Spreading::hang>("hang", "of them, so many never answer").optional(),
                 mcp::field<&Spreading::within_ms>("within_ms", "the deadline of each").optional());
 
-void spread(mcp::Call& call, const Spreading& wanted) {
+// spread_over holds no more branches than it is asked for: a call that waits keeps them on its stack.
+template <std::size_t kMost>
+[[gnu::noinline]] void spread_over(mcp::Call& call, const Spreading& wanted) {
   auto& front = call.context<Front>();
-  mcp::Branch branches[kMostClients];
+  mcp::Branch branches[kMost];
   char waits[32];
   const std::string_view waiting = coir::format(waits, R"({"ms":)", wanted.wait_ms, "}");
   for (std::uint32_t i = 0; i < wanted.count; ++i) {
@@ -54,6 +56,10 @@ void spread(mcp::Call& call, const Spreading& wanted) {
   if (!answered) return call.fail("it was given up");
   char text[16];
   call.text(coir::format(text, *answered));
+}
+
+void spread(mcp::Call& call, const Spreading& wanted) {
+  wanted.count <= 4 ? spread_over<4>(call, wanted) : spread_over<kMostClients>(call, wanted);
 }
 
 constexpr mcp::Tool kTools[] = {mcp::tool<spread, kSpreading>({.name = "spread", .read_only = true})};
