@@ -137,7 +137,7 @@ struct StateOf<Program> {
 }  // namespace detail
 
 // WebSocketHub keeps WebSockets that cost no fiber and no buffer while no bytes move: a record of about 100 bytes besides
-// the 128 bytes of the connection, and the state of the program. It calls the program with each message.
+// the 136 bytes of the connection, and the state of the program. It calls the program with each message.
 //
 //   struct Chat {
 //     struct State { std::uint32_t said = 0; };                  // of each socket; may be left out

@@ -68,7 +68,7 @@ struct ServerOptions {
   // Reported to at least once a second (coir/heartbeat.h) while Mode::fibers serves; null: nothing is.
   Heartbeat* heartbeat = nullptr;
 
-  // Connections held at once, idle ones included: 128 bytes each. One more takes the place of the one that has
+  // Connections held at once, idle ones included: 136 bytes each. One more takes the place of the one that has
   // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was
   // handed over, to a feed or resting sockets, counts, and gives its place to no newcomer: only memory that is short
   // closes those that have been silent for longest.
@@ -156,7 +156,7 @@ struct ServerGauges {
 // for each connection, account::http for buffers, account::stacks for fibers. When a charge does not fit, memory is won
 // in the steps of Pressure: caches are given back, then the connections that have been idle for longest are closed,
 // then new ones are answered 503, and where MemoryWatch finds the machine itself in danger nothing is accepted.
-// Requests in progress end as they would. Between requests a connection is a record of 128 bytes: it owns no
+// Requests in progress end as they would. Between requests a connection is a record of 136 bytes: it owns no
 // fiber, no stack and no buffer. If more than one worker runs, handlers run in parallel.
 class Server {
  public:

@@ -85,7 +85,8 @@ void Acceptor::admit(TcpStream&& stream, const Listening& from) noexcept {
   connection->stream = std::move(stream);
   connection->wake = Dispatcher::wake;
   connection->engine = &engine_;
-  connection->kept = connection->knows_peer = false;
+  connection->kept = false;
+  connection->peer.store(PeerState::unknown, std::memory_order_relaxed);
   connection->tls = tls;
   connection->requests = 0;
   // An evicted one's has not been left yet.

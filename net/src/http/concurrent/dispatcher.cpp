@@ -84,7 +84,7 @@ void Dispatcher::serve_waiting() noexcept {
   bool wanted;
   {
     Locked locked(lock_);
-    standby_ = stackless_ = false;
+    standby_ = false;
     connection = next();
     if (connection != nullptr) buffers = pool_.take();
     // Without memory for a session, or where a handler has come back for the place, the connection waits; the next place
@@ -148,11 +148,13 @@ void Dispatcher::dequeue(Connection& connection) noexcept {
 bool Dispatcher::want_standby() noexcept {
   if (standby_ || next() == nullptr || places_.any_in_line() || !places_.has_place(coarse_ns())) return false;
   standby_ = true;
+  stackless_ = false;
   return true;
 }
 
 bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (engine_.stopping()) {
+    if (connection.has_half_head) return false;
     close(connection);
     return true;
   }

@@ -137,7 +137,7 @@ class Dispatcher {
   HandshakeGate gate_;
   Event hurry_;
   bool standby_ = false;       // a fiber was spawned to serve and has not run yet
-  bool stackless_ = false;     // no stack was left for the last one
+  bool stackless_ = false;     // no stack was left for the last one, and none is tried now
   std::size_t busy_ = 0;       // fibers that serve, and wakes that go on without the lock
   std::int64_t woken_ns_ = 0;  // with one worker: when the first was queued that waits for the standby
 

@@ -73,6 +73,18 @@ bool Evictor::evict_idle() noexcept {
 
 std::size_t Evictor::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
+  // Heads that are late go first: each holds more than an idle connection, and clients that owe them may have come for that.
+  constexpr std::int64_t kLateNs = 1'000'000'000;
+  const auto late = [not_after = coarse_ns() - kLateNs](ConnectionQueues& queues) {
+    return queues.take_half_head(not_after);
+  };
+  while (freed < wanted) {
+    Connection* const connection = dispatcher_.take(late);
+    if (connection == nullptr) break;
+    freed += Server::connection_bytes(engine_.options) + sizeof(HalfHead) + connection->half->bytes;
+    engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+    dispatcher_.close(*connection);
+  }
   // Streams are closed last: their clients wait for something.
   const std::int64_t since = coarse_ns() - std::chrono::nanoseconds(engine_.options.evict_after).count();
   while (freed < wanted && (evict_idle() || engine_.keepers.evict(since)))

@@ -59,7 +59,8 @@ void FiberEngine::destroy(FiberEngine* engine) noexcept {
 // An address of another family has more bytes than there is room for, and is asked for again.
 std::expected<Address, Error> FiberEngine::peer_of(Connection& connection) noexcept {
   std::uint64_t& known = peers_[&connection - connections_];
-  if (connection.knows_peer) {
+  // Pairs with the release below: what is known was written before.
+  if (connection.peer.load(std::memory_order_acquire) == PeerState::known) {
     const sockaddr_in name{.sin_family = AF_INET,
                            .sin_port = static_cast<in_port_t>(known >> 32),
                            .sin_addr = {.s_addr = static_cast<in_addr_t>(known)},
@@ -67,10 +68,12 @@ std::expected<Address, Error> FiberEngine::peer_of(Connection& connection) noexc
     return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), sizeof name);
   }
   const auto address = connection.stream.tcp().peer_address();
-  if (address && address->family() == Address::Family::ipv4) {
+  auto state = PeerState::unknown;
+  if (address && address->family() == Address::Family::ipv4 &&
+      connection.peer.compare_exchange_strong(state, PeerState::written, std::memory_order_relaxed)) {
     const auto& name = *reinterpret_cast<const sockaddr_in*>(address->get());
     known = std::uint64_t{name.sin_port} << 32 | name.sin_addr.s_addr;
-    connection.knows_peer = true;
+    connection.peer.store(PeerState::known, std::memory_order_release);
   }
   return address;
 }

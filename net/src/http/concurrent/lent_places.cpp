@@ -60,8 +60,9 @@ Dispatcher::Lack Dispatcher::lack(std::int64_t since_ns) noexcept {
   const Connection* const first = next();
   const bool held_up = places_.any_in_line_since(since_ns) || (first != nullptr && first->since_ns <= since_ns);
   if (!held_up) return Lack::nothing;
-  if (stackless_ || pool_.starved()) return Lack::memory;
-  return pool_.available() ? Lack::nothing : Lack::place;
+  if (pool_.starved()) return Lack::memory;
+  if (!pool_.available()) return Lack::place;
+  return stackless_ ? Lack::memory : Lack::nothing;
 }
 
 bool Dispatcher::await_hurry(std::chrono::nanoseconds calm) noexcept {

@@ -34,6 +34,10 @@ enum class Eviction : std::uint8_t { none, running, ended };
 // moment: then the exchange rests. A wait for lent_content has offered its place: only its memory may be needed.
 enum class Owes : std::uint8_t { head, content, end, content_soon, lent_content };
 
+// PeerState tells whether the engine remembers the client's address (Engine::peer_of). The handler's children may ask at once:
+// one of them writes it.
+enum class PeerState : std::uint8_t { unknown, written, known };
+
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC
 struct Resting {};
@@ -80,11 +84,12 @@ struct Connection : Resting {
   bool logs : 1 = false;                       // it is a stream's, whose line in the access log follows its end
   bool has_half_head : 1 = false;
   bool in_handshake = false;  // its handshake is under way
-  bool lingers = false;   // its handshake has failed and the client may still read why; guarded by the engine's lock
-  bool taken = false;     // not free; guarded by the engine's lock
-  bool kept : 1 = false;  // by `keeper`; written, as the next, while nobody else can see it
-  bool knows_peer : 1 = false;  // the engine knows its client's address (Engine::peer_of)
-  bool rests = false;           // it stands in a list of its keeper's; guarded by the keeper's lock
+  // These two are guarded by the engine's lock, so that they may share a byte.
+  bool lingers : 1 = false;  // its handshake has failed and the client may still read why
+  bool taken : 1 = false;    // not free
+  bool kept = false;         // by `keeper`; written while nobody else can see it
+  Atomic<PeerState> peer = PeerState::unknown;
+  bool rests = false;  // it stands in a list of its keeper's; guarded by the keeper's lock
 };
 static_assert(sizeof(void*) != 8 || sizeof(Connection) <= 96, "thousands rest at a time: see what shares its place");
 

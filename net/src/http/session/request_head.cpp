@@ -64,6 +64,7 @@ void Session::refuse(int status) noexcept {
   added_ = 0;
   error_look_ = &engine_.options.on_error;
   content_sent_ = 0;
+  waited_ns = client_waited_ns_ = 0;
   forget_notes();
   began_ns_ = monotonic_ns();
   keep_ = false;

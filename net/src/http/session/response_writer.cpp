@@ -173,6 +173,8 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
   return send(parts, false);
 }
 
+// A thread of the pool reads cold pages into the buffers, and this wait offers the place like any other: the buffers count as
+// lent meanwhile, so that they stay.
 std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept {
   hold();
   if (broken_) return std::unexpected(Error{ErrorCode::closed});
@@ -182,7 +184,9 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   if (head_only_) return {};
   if (count <= output_room()) {
     while (count > 0) {
+      const bool lent = std::exchange(lends_scratch_, true);
       const ssize_t got = read_file(file, buffers->out + out_used_, static_cast<std::size_t>(count), offset);
+      lends_scratch_ = lent;
       if (got <= 0)
         return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
       out_used_ += static_cast<std::uint32_t>(got);
@@ -199,7 +203,9 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   for (std::size_t slice = 0; count > 0;) {
     if (loaded == 0) {
       const auto next = static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice));
+      const bool lent = std::exchange(lends_scratch_, true);
       loaded = load_pages(file, offset, next, buffers->out);
+      lends_scratch_ = lent;
     }
     const auto sent = send_patiently(
         [&](Deadline deadline) { return connection_->stream.send_file(file, offset, loaded, deadline); });

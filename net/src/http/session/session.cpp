@@ -24,6 +24,7 @@ Session::After Session::answer_arrived() noexcept {
       if (seen_ == 0) {
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
         engine_.begin_exchange(*connection_);
+        waited_ns = client_waited_ns_ = 0;
       }
       seen_ = end_ - begin_;
       return After::go_on;
@@ -78,8 +79,10 @@ Session::After Session::run() noexcept {
       if (!flush()) return After::close;
       // The session does not wait, but for whom nothing can be kept.
       while (!(got = read_what_is_there()) && got.error() == ErrorCode::timed_out && !head_deadline_.passed()) {
+        // The flush may have waited, and so moved the beginning.
+        connection_->since_ns = head_deadline_.ns() - std::chrono::nanoseconds(engine_.options.header_timeout).count();
         if (engine_.rest_with_head(*connection_, {buffers->in + begin_, end_ - begin_})) return After::kept;
-        if (!connection_->stream.drained()) continue;
+        if (!connection_->stream.drained() && !connection_->stream.midway()) continue;
         got = read_rest_of_head();
         break;
       }
