@@ -105,9 +105,12 @@ TEST(ProxyExchange, chunks_of_an_upstream_may_have_extensions_and_padded_sizes) 
       [&](Peer& peer) {
         if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5  \r\nfirst\r\n"))
           return;
-        for (int i = 0; i < 400; ++i) {
-          if (!peer.say("1;sig=0123456789abcdef\r\nx\r\n")) return;
-        }
+        // At once: each piece that came alone would be a chunk of its own to the client, which keeps 1,024 bytes.
+        constexpr std::string_view kPiece = "1;sig=0123456789abcdef\r\nx\r\n";
+        static char pieces[400 * kPiece.size()];
+        for (std::size_t at = 0; at < sizeof pieces; at += kPiece.size())
+          memcpy(pieces + at, kPiece.data(), kPiece.size());
+        peer.say({pieces, sizeof pieces});
         peer.say("4 \r\nlast\r\n0\r\n\r\n");
       },
       [&](const coir::Address& address, Stage&) {
