@@ -180,8 +180,8 @@ build_tree() {
     host-*) ;;
     *) goals="$goals system_programs" ;;
   esac
-  # Each of tests/system builds its own.
-  [ "$what" != changed ] || ! is_native "$1" || goals=$(goals_of_match "$1" "$label")
+  # Each of tests/system builds its own. Without a match the gate runs: a change that any test may see.
+  [ "$what" != changed ] || [ -z "$match" ] || ! is_native "$1" || goals=$(goals_of_match "$1" "$label")
   [ -n "$goals" ] || return 0
   # shellcheck disable=SC2086 # one argument for each goal
   if bounded 3000 cmake --build "build/test/$1" --target $goals -- -k 0 >>"build/test/$1/build.log" 2>&1; then
