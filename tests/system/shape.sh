@@ -135,6 +135,11 @@ none "a source has the header of its name, or a header names it"
 find port core net apps \( -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.S' \) -exec awk 'END { if (NR > 300) print FILENAME ": " NR }' {} \; >"$found"
 none "no source file has more than 300 lines"
 
+# No test builds the fuzzers: a file that has moved is noticed here.
+sed -n 's,.*"${coir_http}/\([^"]*\)".*,net/src/http/\1,p; s,.*"${PROJECT_SOURCE_DIR}/\([^"]*\.c[p]*\)".*,\1,p' tests/fuzz/CMakeLists.txt |
+  while read -r file; do [ -e "$file" ] || echo "tests/fuzz/CMakeLists.txt: no $file"; done >"$found"
+none "the fuzzers are built of files that exist"
+
 # Headers that a user never includes are in no table: coir/detail/, and the part of context.h that each CPU has.
 for layer in port core net; do
   sources $layer/include | sed "s,^$layer/include/,," | grep -vE '/(detail|arch)/' | while read -r header; do
