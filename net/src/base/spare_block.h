@@ -19,8 +19,13 @@ namespace coir {
 // here parks.
 class SpareBlock {
  public:
-  // A larger block is not kept.
+  // A larger block is not kept. A sanitizer is to see the use of one that has come back: under one, none is.
   static constexpr std::size_t kMost = 4096;
+#if COIR_ASAN || COIR_TSAN
+  static constexpr bool kKeeps = false;
+#else
+  static constexpr bool kKeeps = true;
+#endif
 
   struct Block {
     void* memory;
@@ -35,13 +40,14 @@ class SpareBlock {
   Block take(std::size_t bytes) noexcept {
     // acquire pairs with the release in give: the block's size is there.
     Kept* const kept = kept_.exchange(nullptr, std::memory_order_acquire);
-    if (kept != nullptr && kept->bytes >= bytes) return {kept, kept->bytes};
+    // One that is much too large would be more than its user is charged for.
+    if (kept != nullptr && kept->bytes >= bytes && kept->bytes <= 2 * bytes) return {kept, kept->bytes};
     free(kept);
     return {malloc(bytes), bytes};
   }
 
   void give(Block block) noexcept {
-    if (block.bytes <= kMost) {
+    if (kKeeps && block.bytes <= kMost) {
       auto* const kept = static_cast<Kept*>(block.memory);
       kept->bytes = block.bytes;
       block.memory = kept_.exchange(kept, std::memory_order_acq_rel);
