@@ -75,7 +75,7 @@ calls() {
 }
 
 say "calls of 50 clients ..."
-# What a server does but once is none of the figures.
+# A server's first calls, which it does but once, are in none of the figures.
 for name in "${servers[@]}"; do calls "$name" 2; done
 : >"$samples"
 for _ in $(seq $rounds); do

@@ -162,7 +162,7 @@ TEST(HttpPlaces, nothing_is_lost_by_a_wait_without_a_place) {
   });
 }
 
-// Each of its waits is short, and all together are long. Nobody is cut off for it.
+// Each of its waits is short, and all together are long. No client is cut off for it.
 TEST(HttpPlaces, a_client_that_sends_a_byte_again_and_again_keeps_no_place) {
   constexpr std::size_t kContent = 4000;
   const auto handler = [](Exchange& exchange) {
@@ -193,7 +193,7 @@ TEST(HttpPlaces, a_client_that_sends_a_byte_again_and_again_keeps_no_place) {
   });
 }
 
-// Some of their bytes are there all the time. Nobody is cut off for it.
+// Some of their bytes are there all the time. No client is cut off for it.
 TEST(HttpPlaces, heads_that_come_byte_by_byte_hold_no_place) {
   serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen&) {
     static std::array<std::optional<Client>, kWaiting> clients;

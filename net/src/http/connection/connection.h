@@ -30,8 +30,8 @@ struct StreamLog;
 enum class Eviction : std::uint8_t { none, running, ended };
 
 // Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer,
-// the end of its side. Bytes of a head are no progress. Nobody needs to end a wait for content_soon, which is over in a
-// moment: then the exchange rests. A wait for lent_content has offered its place: only its memory may be needed.
+// the end of its side. Bytes of a head are no progress. A wait for content_soon needs no end from outside: in
+// a moment the exchange rests. A wait for lent_content has offered its place: only its memory may be needed.
 enum class Owes : std::uint8_t { head, content, end, content_soon, lent_content };
 
 // PeerState tells whether the engine remembers the client's address (Engine::peer_of). The handler's children may ask at once:
