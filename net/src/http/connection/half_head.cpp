@@ -11,7 +11,7 @@
 namespace coir::http {
 
 bool HalfHead::keep(Connection& connection, std::string_view text) noexcept {
-  void* const memory = take_charged(account::http, sizeof(HalfHead) + text.size());
+  void* const memory = take_charged(account::buffers, sizeof(HalfHead) + text.size());
   if (memory == nullptr) return false;
   connection.half = ::new (memory) HalfHead{connection.since_ns, static_cast<std::uint32_t>(text.size())};
   memcpy(connection.half + 1, text.data(), text.size());
@@ -30,7 +30,7 @@ std::size_t HalfHead::take(Connection& connection, std::span<char> into) noexcep
 
 void HalfHead::drop(Connection& connection) noexcept {
   if (!connection.has_half_head) return;
-  give_charged(account::http, connection.half, sizeof(HalfHead) + connection.half->bytes);
+  give_charged(account::buffers, connection.half, sizeof(HalfHead) + connection.half->bytes);
   connection.has_half_head = false;
   connection.transferred = 0;
 }

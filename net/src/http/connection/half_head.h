@@ -10,7 +10,7 @@ namespace coir::http {
 struct Connection;
 
 // HalfHead is what a client has sent of a head whose rest it owes, while its connection rests: its text is behind it, in
-// memory that is charged to account::http.
+// memory that is charged to account::buffers.
 struct HalfHead {
   std::int64_t began_ns;  // when its first bytes came
   std::uint32_t bytes;
