@@ -1,6 +1,7 @@
 #include "http/files/open_file.h"
 
 #include <coir/port/beneath.h>
+#include <coir/sleep.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -29,6 +30,15 @@ int status_of(int negative_errno) noexcept {
       return 500;
     default:
       return 404;
+  }
+}
+
+bool await_descriptor(Exchange& exchange, Deadline late) noexcept {
+  if (exchange.free_descriptor()) return true;
+  if constexpr (kFibers) {
+    return !late.passed() && sleep(std::chrono::milliseconds(20));
+  } else {
+    return false;
   }
 }
 

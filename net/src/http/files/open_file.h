@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/deadline.h>
 #include <coir/http/exchange.h>
 #include <errno.h>
 
@@ -28,13 +29,18 @@ class OpenFile {
 // status_of is the status that answers -errno of opening a file.
 int status_of(int negative_errno) noexcept;
 
-// with_room calls `open`, which returns -errno where it fails. Where descriptors are short it closes an idle connection and
-// calls it again, until none is idle.
+// await_descriptor closes an idle connection. Where none is idle, it waits for a moment, until `late`: handlers that have lent
+// their places to others keep their files meanwhile, and one of them is done soon. False: there is no descriptor.
+bool await_descriptor(Exchange& exchange, Deadline late) noexcept;
+
+// with_room calls `open`, which returns -errno where it fails, and again where descriptors are short, for up to 2 s.
 template <class Open>
 int with_room(Exchange& exchange, Open open) noexcept {
-  for (;;) {
+  for (Deadline late = Deadline::never();;) {
     const int opened = open();
-    if ((opened != -EMFILE && opened != -ENFILE) || !exchange.free_descriptor()) return opened;
+    if (opened != -EMFILE && opened != -ENFILE) return opened;
+    if (late.is_never()) late = Deadline::after(std::chrono::seconds(2));
+    if (!await_descriptor(exchange, late)) return opened;
   }
 }
 
