@@ -10,7 +10,7 @@
 #   guest_memory              prints the guest's MemAvailable in kB
 #   guest_free                prints what is free or page cache in kB: MemAvailable without slab, of which it counts
 #                             pinned inodes and dentries of sockets as if they could be had back
-#   guest_resident            prints what is resident of coird, in kB
+#   guest_resident            prints what is resident of coird, in kB; guest_own that without the pages of its file
 #   coird_starts              prints how often coird has come to listen since the guest booted
 #   oom_kills                 prints how often the guest's kernel has killed for want of memory since it booted
 #
@@ -59,4 +59,5 @@ guest_memory() { vm_exec "sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/me
 guest_free() { vm_exec "awk '/^(MemFree|Active.file.|Inactive.file.):/ { sum += \$2 } END { print sum }' /proc/meminfo"; }
 coird_starts() { grep -c 'coird: listening on .*:80[^0-9]*$' "$vm_log" || true; }
 guest_resident() { vm_exec 'sed -n "s/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$(cat /run/coird.pid)/status"'; }
+guest_own() { vm_exec 'sed -n "s/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$(cat /run/coird.pid)/status"'; }
 oom_kills() { grep -c 'Out of memory: Killed process' "$vm_log" || true; }

@@ -1,6 +1,7 @@
 #include "http/files/open_file.h"
 
 #include <coir/port/beneath.h>
+#include <coir/program.h>
 #include <coir/sleep.h>
 #include <errno.h>
 #include <unistd.h>
