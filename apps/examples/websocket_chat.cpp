@@ -21,8 +21,11 @@ struct Chat {
     unsigned said = 0;  // by this member
   };
 
+  // A client knows by the answer to its handshake that it is connected, and by this that it is a member.
   void opened(HubSocket& socket) {
-    if (!socket.subscribe("everybody")) static_cast<void>(socket.close(CloseCode::try_again_later));
+    if (!socket.subscribe("everybody") || !socket.send_text("welcome")) {
+      static_cast<void>(socket.close(CloseCode::try_again_later));
+    }
   }
   void message(HubSocket& socket, State& state, const WebSocketMessage& message) {
     if (++state.said > 100) return static_cast<void>(socket.close(CloseCode::policy_violation, "too much"));
@@ -33,7 +36,11 @@ struct Chat {
 std::expected<WebSocket, coir::Error> member(const coir::Address& server) {
   auto connection = coir::TcpStream::connect(server, coir::Deadline::after(5s));
   if (!connection) return std::unexpected(connection.error());
-  return WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/chat"});
+  auto member = WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/chat"});
+  if (!member) return member;
+  if (const auto welcome = member->receive(coir::Deadline::after(5s)); !welcome)
+    return std::unexpected(welcome.error());
+  return member;
 }
 
 bool hears(const char* who, WebSocket& member) {

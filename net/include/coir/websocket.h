@@ -154,6 +154,8 @@ struct StateOf<Program> {
 // ServerOptions::handler_stack. The calls of different sockets happen at the same time if several workers run. A call may
 // wait, except `closed`, which may run while memory is being freed: it must neither wait nor send.
 //
+// `opened` is called behind the answer to the handshake: another client may publish before the new one has subscribed there.
+//
 // The hub answers pings, sends pings, answers close frames, and enforces limits and times, by WebSocketHubOptions::socket.
 // When the server stops, or the hub is destroyed, each socket is sent 1001. When the server needs room or memory is short,
 // the sockets that have been silent for longest are closed. A client for which more than max_unsent bytes wait is
