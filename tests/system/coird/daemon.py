@@ -40,13 +40,14 @@ def promise(text, needs_fibers=False, needs_serial=False):
     return mark
 
 
-def build(tree, target="coird", folder="apps/coird", options=()):
+def build(tree, target="coird", folder="apps/coird", options=(), shipped=False):
     """Builds coird, or a program made of it, in one tree (as tests/programs names it) and returns its path."""
-    done = subprocess.run([os.path.join(ROOT, "tests", "programs"), tree, target, "--", *options], stdout=subprocess.PIPE,
+    how = ["--shipped"] if shipped else []
+    done = subprocess.run([os.path.join(ROOT, "tests", "programs"), *how, tree, target, "--", *options], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"{target} does not build in {tree}:\n{done.stdout[-3000:]}")
-    return os.path.join(ROOT, "build", "test", tree.replace("+", "-"), folder, target)
+    return os.path.join(ROOT, "build", *([] if shipped else ["test"]), tree.replace("+", "-"), folder, target)
 
 
 def build_inside(preset, target="inside_program", folder="tests/system/inside"):
