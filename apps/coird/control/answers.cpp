@@ -165,7 +165,7 @@ std::string_view Control::tell_routes(bool json) noexcept {
   ControlAnswer answer(memory_->answer, json);
   std::size_t left_out = 0;
   answer.list("servers");
-  const auto add = [&](const coir::http::UpstreamInfo& server) {
+  const auto add = [&](const auto& server) {
     if (!answer.has_room(kMostItem)) {
       ++left_out;
       return;
