@@ -39,7 +39,7 @@ constexpr auto kSpreading =
                 mcp::field<&Spreading::hang>("hang", "of them, so many never answer").optional(),
                 mcp::field<&Spreading::within_ms>("within_ms", "the deadline of each").optional());
 
-// spread_over holds no more branches than it is asked for: a call that waits keeps them on its stack.
+// spread_over has room for kMost branches: a call that waits keeps them on its stack.
 template <std::size_t kMost>
 [[gnu::noinline]] void spread_over(mcp::Call& call, const Spreading& wanted) {
   auto& front = call.context<Front>();

@@ -48,7 +48,7 @@ extern "C" void __cxa_pure_virtual() {
 }
 
 #if COIR_ASAN
-// Each fiber has a fake stack, by which AddressSanitizer finds the use of a frame that has returned. The smallest one costs half
+// AddressSanitizer keeps a fake stack for each fiber, to find uses of frames that have returned. The smallest one costs half
 // the page faults; frames that find no room there are on the real stack.
 #pragma clang diagnostic ignored "-Wreserved-identifier"
 extern "C" const char* __asan_default_options();

@@ -63,7 +63,7 @@ struct McpClientOptions {
   std::span<const char* const> command = {};  // a program that speaks on its standard input and output; ends in null
   const char* const* environment = nullptr;   // its own, as in Command
   const char* directory = nullptr;            // to start it in
-  std::string_view name = "coir";             // what the server is told of us
+  std::string_view name = "coir";             // the client's name, sent to the server
   std::string_view version = "1";
   std::chrono::milliseconds timeout{30'000};       // of a request without a deadline of its own
   std::chrono::milliseconds probe_timeout{5'000};  // for a program's first word: old ones may be silent
@@ -85,7 +85,7 @@ struct McpClientOptions {
 
 struct CallOptions {
   Deadline deadline = {};  // never: McpClientOptions::timeout from now on
-  // told is called with what comes before the answer, on the caller's fiber. If it is empty, no progress is asked for.
+  // told runs on the caller's fiber for each message before the answer. If it is empty, the request wants no progress.
   Callable<void(const Notification& notification)> told = {};
   std::string_view log_level = {};  // of log lines that a modern server is to send, such as "info"; empty: none
   std::string_view meta = {};       // further members of `_meta`, as a JSON object

@@ -56,7 +56,7 @@ void FiberEngine::destroy(FiberEngine* engine) noexcept {
   port::release(engine, bytes);
 }
 
-// An address of another family has more bytes than there is room for, and is asked for again.
+// An address of another family does not fit: each call reads it from the kernel.
 std::expected<Address, Error> FiberEngine::peer_of(Connection& connection) noexcept {
   std::uint64_t& known = peers_[&connection - connections_];
   // Pairs with the release below: what is known was written before.
