@@ -90,29 +90,40 @@ void ClientWaits::end_all() noexcept {
   });
 }
 
+// Those that may be meant leave the list while their rates are found, which takes a system call each: not with the lock.
 void ClientWaits::end_slowest_transfer(bool for_memory) noexcept {
   const std::int64_t now = coarse_ns();
-  Connection* slowest = nullptr;
+  ConnectionList meant;
   {
     Locked locked(lock_);
-    std::uint64_t least = UINT64_MAX;
-    for (Connection* each = list_.front(); each != nullptr; each = each->next) {
-      const std::int64_t spent = now - each->since_ns;
+    for (Connection *each = list_.front(), *next; each != nullptr; each = next) {
+      next = each->next;
       const bool holds_it = each->owes == Owes::content || (for_memory && each->owes == Owes::lent_content);
-      if (!holds_it || spent < kContentGraceNs) continue;
-      const std::uint64_t rate = progress(*each) / static_cast<std::uint64_t>(spent / 1'000'000);
-      if (rate >= least) continue;
-      least = rate;
-      slowest = each;
+      if (!holds_it || now - each->since_ns < kContentGraceNs) continue;
+      take(*each);
+      meant.push_back(*each);
     }
-    if (slowest == nullptr) return;
-    take(*slowest);
   }
-  if (has_done_its_part(*slowest)) {
+  Connection* slowest = nullptr;
+  std::uint64_t least = UINT64_MAX;
+  for (Connection* each = meant.front(); each != nullptr; each = each->next) {
+    const std::uint64_t rate = progress(*each) / static_cast<std::uint64_t>((now - each->since_ns) / 1'000'000);
+    if (rate >= least) continue;
+    least = rate;
+    slowest = each;
+  }
+  if (slowest == nullptr) return;
+  const bool ends = !has_done_its_part(*slowest);
+  if (ends) meant.remove(*slowest);
+  {
     Locked locked(lock_);
-    slowest->eviction.store(Eviction::none, std::memory_order_relaxed);
-    return list_.push_back(*slowest);
+    while (Connection* const each = meant.front()) {
+      meant.remove(*each);
+      each->eviction.store(Eviction::none, std::memory_order_relaxed);
+      list_.push_back(*each);
+    }
   }
+  if (!ends) return;
   counters_.evicted_slow.fetch_add(1, std::memory_order_relaxed);
   shut_down(*slowest);
 }
