@@ -222,19 +222,22 @@ TEST(HttpPlaces, heads_that_come_byte_by_byte_hold_no_place) {
   });
 }
 
-TEST(HttpPlaces, half_a_head_makes_room_for_another_client) {
+TEST(HttpPlaces, half_a_head_makes_room_for_another_client_and_is_answered) {
   constexpr int kMost = 4;
   const ServerOptions options{.handler = hold, .max_connections = kMost, .evict_after = 0ms};
   serving(options, [&](Server& server, const Address& address, Seen&) {
     static std::array<std::optional<Client>, kMost> clients;
+    std::size_t resting = 0;
     for (auto& client : clients) {
       client.emplace(address);
       expect(client->say("GET /now HTTP/1.1\r\nHost: "));
+      ++resting;
+      expect(until([&] { return server.gauges().idle == resting && server.gauges().active == 0; }, soon()));
     }
-    expect(until([&] { return server.gauges().idle == kMost && server.gauges().active == 0; }, soon()));
     Client other(address);
     expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
     expect(server.gauges().open == kMost);
+    expect(clients[0]->hear("HTTP/1.1 503 ") && clients[0]->hear_the_end());
     for (auto& client : clients) client.reset();
   });
 }

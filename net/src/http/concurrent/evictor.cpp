@@ -13,6 +13,17 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// refuse_half_head tells a client that its request, of which a part has come, is not served.
+void refuse_half_head(Connection& connection) noexcept {
+  if (!connection.has_half_head) return;
+  HalfHead::drop(connection);
+  shed(connection.stream, false);
+}
+
+}  // namespace
+
 void Evictor::attach() noexcept {
   Pressure::add(unused_sessions_);
   Pressure::add(resting_connections_);
@@ -35,7 +46,7 @@ Connection* Evictor::take_evictable(bool& one_ends_soon) noexcept {
     if (connection == nullptr) return nullptr;
     if (!kernel::has_input(connection->stream.fd())) {
       dispatcher_.end_handshake(*connection);
-      HalfHead::drop(*connection);
+      refuse_half_head(*connection);
       engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
       return connection;
     }
@@ -83,6 +94,7 @@ std::size_t Evictor::close_longest_resting(std::size_t wanted) noexcept {
     if (connection == nullptr) break;
     freed += Server::connection_bytes(engine_.options) + sizeof(HalfHead) + connection->half->bytes;
     engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+    refuse_half_head(*connection);
     dispatcher_.close(*connection);
   }
   // Streams are closed last: their clients wait for something.
