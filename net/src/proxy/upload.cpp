@@ -103,13 +103,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     if (!got && got.error().is_late() && !client_failed()) continue;
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
-    if ((came += piece.size()) >= kLeastInTime) {
-      came = 0;
-      was_slow = false;
-      rests_at = Deadline::after(kBeforeRest);
-    } else if (piece.size() >= kPacket) {
-      rests_at = std::max(rests_at, Deadline::after(kBeforeRestAgain));
-    }
+    const std::size_t size = piece.size();
     last = session.body_done_ || (chunked && session.chunks_.is_delivered());
     if (chunked) {
       if (!piece.empty()) piece = frame_chunk(place.data(), piece.size());
@@ -119,6 +113,14 @@ Forwarding::Outcome Forwarding::upload() noexcept {
       }
     }
     if (auto sent = send_content(piece, {rules.idle}); !sent) return sent;
+    // The time that the upstream has taken is not the client's.
+    if ((came += size) >= kLeastInTime) {
+      came = 0;
+      was_slow = false;
+      rests_at = Deadline::after(kBeforeRest);
+    } else if (size >= kPacket) {
+      rests_at = std::max(rests_at, Deadline::after(kBeforeRestAgain));
+    }
   }
   // A wait for the last of the content may have taken the edge of what the upstream has said meanwhile.
   stream().mark_readable();
