@@ -3,9 +3,11 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/pressure.h>
 #include <coir/resting_wait.h>
+#include <netinet/tcp.h>
 
 #include <atomic>
 
+#include "tests/support/far_end.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace proxy_streams_test {
@@ -318,6 +320,37 @@ TEST(ProxyStreams, a_tunnel_passes_bytes_both_ways) {
         for (const std::string_view word : {"ping", "pong", "data"}) {
           expect(rests(stage) && client.say(word) && client.hear(word));
         }
+        client.end_its_side();
+        expect(client.hear_the_end() && rests(stage, 0));
+      });
+}
+
+// Neither side of an idle tunnel has a deadline: the kernel finds out that one has vanished.
+TEST(ProxyStreams, a_tunnels_sockets_are_probed_and_given_up) {
+  std::atomic<bool> upstream_is_probed = false;
+  Steps steps;
+  const auto is_probed = [](int end) {
+    return far_option(end, SOL_SOCKET, SO_KEEPALIVE) == 1 && far_option(end, IPPROTO_TCP, TCP_KEEPIDLE) == 60 &&
+           far_option(end, IPPROTO_TCP, TCP_KEEPINTVL) == 15 && far_option(end, IPPROTO_TCP, TCP_KEEPCNT) == 4 &&
+           far_option(end, IPPROTO_TCP, TCP_USER_TIMEOUT) == 120'000;
+  };
+  through(
+      [&](Peer& peer) {
+        static_cast<void>(peer.hear());
+        peer.say(kSwitch);
+        steps.await(1);
+        upstream_is_probed = is_probed(peer.fd());
+        peer.say("looked");
+        static_cast<void>(peer.hear_content(1));
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        steps.allow(0);
+        upstream_is_probed = false;
+        coir::test::Client client(address);
+        expect(client.say(kUpgrade) && client.hear("\r\n\r\n") && rests(stage));
+        expect(is_probed(client.stream.fd()));
+        steps.allow(1);
+        expect(client.hear("looked") && upstream_is_probed);
         client.end_its_side();
         expect(client.hear_the_end() && rests(stage, 0));
       });

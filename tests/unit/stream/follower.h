@@ -3,8 +3,6 @@
 #include <coir/http/server.h>
 #include <coir/tcp.h>
 #include <coir/tls.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cstddef>
 #include <optional>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "tests/support/everywhere.h"
+#include "tests/support/far_end.h"
 #include "tests/support/tls_pair.h"
 
 namespace coir::test {
@@ -97,21 +96,6 @@ class Follower {
   ErrorCode ended_ = ErrorCode::invalid;
   char bytes_[1024];
 };
-
-// far_end is the descriptor of this process that is the other end of a connection.
-inline int far_end(TcpStream& stream) {
-  sockaddr_in own{}, other{};
-  socklen_t size = sizeof own;
-  if (getsockname(stream.fd(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return -1;
-  for (int fd = 0; fd < 1024; ++fd) {
-    size = sizeof other;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &size) == 0 && other.sin_family == AF_INET &&
-        other.sin_port == own.sin_port) {
-      return fd;
-    }
-  }
-  return -1;
-}
 
 // EventServers is the group of tests that have a server of streams: they run everywhere, over TCP and TLS.
 class EventServers : public Everywhere {
