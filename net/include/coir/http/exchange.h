@@ -55,8 +55,8 @@ struct Session;
 // that is no child of the handler's must not use the exchange while the handler waits. So only the ledger bounds how
 // many handlers wait.
 //
-// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
-// calls take up to 4 KB of it. So:
+// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server keeps 3 KB of
+// it. So:
 //
 //   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format
