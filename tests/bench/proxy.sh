@@ -27,7 +27,7 @@ if [ -z "$coird" ]; then
   coird=$scratch/coird
 fi
 
-proxies=(coird nginx haproxy)
+proxies=(coird floor nginx haproxy)
 # The protocol to the upstream: proxy (HTTP) or fastcgi.
 speaks=proxy
 declare -A pids ports
@@ -44,7 +44,8 @@ command_of() {
     nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
     haproxy) command=("$(command -v haproxy || echo /usr/sbin/haproxy)" -db -q -f "$folder/haproxy.conf") ;;
     files) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www") ;;
-    floor) command=("$programs/epoll_floor" "$port" 250) ;;
+    origin) command=("$programs/epoll_floor" "$port" 250) ;;
+    floor) command=("$programs/epoll_floor" "$port" --to "$to") ;;
     streams) command=("$single/tests/bench/streams_server" "$port" 0) ;;
   esac
   # nginx counts the upstream's, too; haproxy wants a descriptor for each of two.
@@ -137,7 +138,7 @@ measure_bulk() {
 }
 
 say 'requests through the proxies'
-upstream floor
+upstream origin
 start_all
 target=/small
 for ((round = 1; round <= rounds; ++round)); do
@@ -145,6 +146,7 @@ for ((round = 1; round <= rounds; ++round)); do
 done
 stop "${pids[@]}" "$upstream_pid"
 sed -i 's/cpu_us_per_request_64:/cpu_us_per_request:/' "$samples"
+proxies=(coird nginx haproxy)
 
 say 'idle event streams'
 upstream streams
@@ -180,4 +182,4 @@ sed -i 's/rps_fastcgi:/fastcgi_per_s:/; s/p99_ms_fastcgi:/fastcgi_p99_ms:/; s/cp
 
 "$here/mqtt.sh" "$@" | grep -v '^ratio' >>"$samples"
 
-print_figures nginx haproxy mosquitto
+print_figures floor nginx haproxy mosquitto
