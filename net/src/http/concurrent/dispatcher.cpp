@@ -282,13 +282,17 @@ std::size_t Dispatcher::free_sessions(std::size_t most) noexcept {
 
 void Dispatcher::free_surplus() noexcept {
   std::size_t surplus;
+  std::span<Connection> aside;
   {
     Locked locked(lock_);
     surplus = pool_.surplus();
+    aside = records_.set_aside();
   }
   if (surplus > 1) free_sessions(surplus - 1);
+  if (aside.empty()) return;
+  const bool freed = ConnectionRecords::free(aside);
   Locked locked(lock_);
-  records_.give_back_pages();
+  records_.bring_back(aside, freed);
 }
 
 }  // namespace coir::http

@@ -35,22 +35,34 @@ void ConnectionRecords::give(Connection& connection) noexcept {
   --taken_;
 }
 
-void ConnectionRecords::give_back_pages() noexcept {
+std::span<Connection> ConnectionRecords::set_aside() noexcept {
   constexpr std::size_t kWorthwhile = 4 * port::kPageBytes / sizeof(Connection);
   std::size_t used = used_;
-  if (used < kWorthwhile || taken_ > used / 2) return;
+  if (used < kWorthwhile || taken_ > used / 2) return {};
   while (used > 0 && !array_[used - 1].taken) --used;
-  if (used_ - used < used_ / 8) return;
-  const auto pages_at = [this](std::size_t index) {
-    return rounded(reinterpret_cast<std::uintptr_t>(array_ + index), std::uintptr_t{port::kPageBytes});
-  };
-  const std::uintptr_t from = pages_at(used), to = pages_at(used_);
-  if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;
-  used_ = used;
+  if (used_ - used < used_ / 8) return {};
   free_ = {};
   for (std::size_t i = used; i-- > 0;) {
     if (!array_[i].taken) free_.push(array_[i]);
   }
+  return {array_ + used, used_ - used};
+}
+
+bool ConnectionRecords::free(std::span<Connection> aside) noexcept {
+  const auto address = [](const Connection* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  const std::uintptr_t from = rounded(address(aside.data()), std::uintptr_t{port::kPageBytes});
+  // The page of the next record may be in use.
+  const std::uintptr_t to = address(aside.data() + aside.size()) & ~std::uintptr_t{port::kPageBytes - 1};
+  return from < to && port::give_back(reinterpret_cast<void*>(from), to - from);
+}
+
+void ConnectionRecords::bring_back(std::span<Connection> aside, bool freed) noexcept {
+  const auto first = static_cast<std::size_t>(aside.data() - array_);
+  if (freed && used_ == first + aside.size()) {
+    used_ = first;
+    return;
+  }
+  for (std::size_t i = aside.size(); i-- > 0;) free_.push(freed ? *new (&aside[i]) Connection() : aside[i]);
 }
 
 ConnectionRecords::~ConnectionRecords() {

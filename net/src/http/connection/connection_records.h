@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "http/connection/connection.h"
 
@@ -26,9 +27,13 @@ class ConnectionRecords {
   bool all_taken() const noexcept { return taken_ == most_; }
   std::size_t taken() const noexcept { return taken_; }
 
-  // give_back_pages gives the kernel the pages behind the last that is taken, once half of the records that were used
-  // are free and an eighth lies there: so the walk is paid for by those that have closed.
-  void give_back_pages() noexcept;
+  // set_aside takes the records behind the last that is taken out of use, once half of the records that were used are
+  // free and an eighth lies there, so that the walk is paid for by those that have closed; else none. free then gives
+  // the kernel their pages, without the lock: nobody takes them meanwhile. bring_back puts them into use again, with the
+  // lock, `freed` being the outcome.
+  std::span<Connection> set_aside() noexcept;
+  [[nodiscard]] static bool free(std::span<Connection> aside) noexcept;
+  void bring_back(std::span<Connection> aside, bool freed) noexcept;
 
  private:
   Connection* const array_;
