@@ -180,8 +180,9 @@ bool Forwarding::suspend() noexcept {
 // suspend_upload has it rest until the client sends more of its content, or the upstream says something.
 bool Forwarding::suspend_upload() noexcept {
   const Deadline late = session.body_deadline(monotonic_ns());
-  if (!may_be_kept(late) || have != 0 || memory || session.body_at_ != session.end_ || session.chunks_.has_some())
-    return false;
+  if (!may_be_kept(late) || have != 0 || memory || session.body_at_ != session.end_) return false;
+  // Both lie in the session's buffers.
+  if (session.chunks_.has_some() || session.chunks_.has_trailers()) return false;
   if (session.connection_->stream.midway()) return false;
   return suspended = keeper.answers.keep(*this, late, true);
 }

@@ -29,6 +29,7 @@ constexpr std::string_view kBeginChunks =
 struct Taking {
   std::string_view end = "second";
   std::function<bool(Peer&)> then = {};
+  Heard* taken = nullptr;  // keeps what has been taken, if there is one
   std::atomic<int> begun{0}, gone{0};
 
   ScriptedServer::Script script() {
@@ -58,7 +59,10 @@ struct Taking {
         ++begun;
         if (then) return then(peer);
       }
-      if (heard.ends_with(end)) return true;
+      if (heard.ends_with(end)) {
+        if (taken != nullptr) taken->keep(heard);
+        return true;
+      }
     }
     return false;
   }
@@ -151,6 +155,26 @@ TEST(ProxySlowUploads, rest_between_any_two_bytes) {
       expect(rest(server, stage, 1));
     }
     expect(client.say("\r\n") && client.hear("taken") && client.say(kFine) && client.hear("hello"));
+  });
+}
+
+// What has come of them lies in buffers that others would fill with their own.
+TEST(ProxySlowUploads, half_of_the_trailers_is_sent_under_nobody_elses_request) {
+  Heard taken;
+  Taking upstream{.end = "\r\n\r\n", .taken = &taken};
+  through(upstream.script(), {}, [&](const Address& address, Stage&) {
+    taken.size = 0;
+    Client slow(address), other(address);
+    expect(slow.say(kBeginChunks) && slow.say("\r\n0\r\nX-Whose: sl"));
+    // As long as would do for it to rest.
+    constexpr int kOthers = 20;
+    for (int turn = 0; turn < kOthers; ++turn) {
+      expect(coir::sleep(3ms).has_value());
+      other.have = 0;
+      expect(other.say(kBeginChunks) && other.say("\r\n0\r\nX-Whose: another's\r\n\r\n") && other.hear("taken"));
+    }
+    expect(slow.say("ow\r\n\r\n") && slow.hear("taken"));
+    expect(taken.count("X-Whose: slow\r\n") == 1 && taken.count("X-Whose: another's\r\n") == kOthers);
   });
 }
 

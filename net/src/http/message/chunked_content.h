@@ -61,6 +61,8 @@ class ChunkedContent {
   bool is_delivered() const noexcept { return content_.empty() && is_done_; }
   // trailer_bytes is how much of `trailers` is filled; 0 before the end has come.
   std::uint32_t trailer_bytes() const noexcept { return is_done_ ? decoder_.trailer_bytes() : 0; }
+  // has_trailers tells whether some of `trailers` is filled, which may be a part of them.
+  bool has_trailers() const noexcept { return decoder_.trailer_bytes() != 0; }
   // content_bytes is how much content has come, delivered or not.
   std::uint64_t content_bytes() const noexcept { return decoder_.content_bytes(); }
   // status is what answers content that is malformed or too long: 400, 413 or 431.

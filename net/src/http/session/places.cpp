@@ -8,10 +8,10 @@
 namespace coir::http {
 
 // needs_buffers tells whether something lies in the buffers that the exchange goes on with. Chunked content that
-// was read and is not delivered is there, too.
+// was read and is not delivered is there, too, and what has come of trailers.
 bool Session::needs_buffers() const noexcept {
   return head_in_buffers_ || lends_scratch_ || lends_path_ || phase_ == Phase::head || out_used_ != 0 ||
-         body_at_ != end_ || added_ != 0 || chunks_.trailer_bytes() != 0 || (chunks_.has_some() && !body_done_);
+         body_at_ != end_ || added_ != 0 || chunks_.has_trailers() || (chunks_.has_some() && !body_done_);
 }
 
 // Invariant: from the offer until the end of `reclaim` nobody reads or writes the buffers through this session. The
