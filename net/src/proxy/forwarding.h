@@ -66,7 +66,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Outcome send_head() noexcept;
   Outcome upload() noexcept;
   Outcome end_upload() noexcept;
-  Outcome upload_trailers() noexcept;
+  Outcome upload_trailers(std::span<char> place) noexcept;
 
   // response_fields.cpp
   void heard_interim() noexcept override;

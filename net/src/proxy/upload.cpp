@@ -126,15 +126,13 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   stream().mark_readable();
   // The session's own end of the content, where it has only been looked at.
   if (chunked && !session.body_done_ && !got_head) static_cast<void>(exchange.read_body(place));
-  return chunked && !got_head && session.holds_trailers() ? upload_trailers() : Outcome();
+  return chunked && !got_head && session.holds_trailers() ? upload_trailers(place) : Outcome();
 }
 
 // upload_trailers sends the fields behind chunked content that may stand there.
-Forwarding::Outcome Forwarding::upload_trailers() noexcept {
+Forwarding::Outcome Forwarding::upload_trailers(std::span<char> place) noexcept {
   const std::string_view kept(session.buffers->trailers, session.chunks_.trailer_bytes());
-  const std::string_view text = write_last_chunk(room.first(room.size() / 4), kept, rules.request_drops);
-  // `room` holds them: nothing is heard before they are sent.
-  return send_beginning(text, {}, {rules.idle});
+  return send_content(write_last_chunk(place, kept, rules.request_drops), {rules.idle});
 }
 
 }  // namespace coir::http

@@ -1,9 +1,11 @@
 // How an exchange passes through a proxy: content both ways, interim responses, retries, failures.
 
 #include <CppUTest/TestHarness.h>
+#include <sys/ioctl.h>
 
 #include <atomic>
 
+#include "tests/support/far_end.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace proxy_exchange_test {
@@ -181,6 +183,28 @@ TEST(ProxyExchange, an_upload_passes_as_it_comes) {
         expect(until([&] { return got == 1; }, soon()));
         expect(client.say("2\r\nde\r\n") && until([&] { return got == 2; }, soon()));
         expect(client.say("0\r\n\r\n") && client.hear("hello"));
+      });
+}
+
+TEST(ProxyExchange, trailers_leave_an_answer_alone_that_has_begun) {
+  std::atomic<bool> begun = false;
+  through(
+      [&](Peer& peer) {
+        constexpr std::string_view kContent = "3\r\nabc\r\n", kEnd = "0\r\nX-Sum: 1\r\n\r\n";
+        peer.hear();
+        if (peer.hear_content(kContent.size()) != kContent || !peer.say("HTTP/1.1 2")) return;
+        int unread = 1;
+        const int gateway = far_end(peer.fd());
+        begun = until([&] { return ::ioctl(gateway, FIONREAD, &unread) == 0 && unread == 0; }, soon());
+        if (peer.hear_content(kEnd.size()) != kEnd) return;
+        peer.say("00 OK\r\nContent-Length: 5\r\n\r\nhello");
+      },
+      [&](const coir::Address& address, Stage&) {
+        begun = false;
+        coir::test::Client client(address);
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"));
+        expect(until([&] { return begun.load(); }, soon()));
+        expect(client.say("0\r\nX-Sum: 1\r\n\r\n") && client.hear("HTTP/1.1 200 OK\r\n") && client.hear("hello"));
       });
 }
 
