@@ -244,7 +244,12 @@ bool Forwarding::keep() noexcept {
 }
 
 void Forwarding::begin_tunnel() noexcept {
-  if (response.header("Upgrade").empty()) return fail(Error{ErrorCode::protocol});
+  const auto is_sound = [](const Header& field) {
+    return !equals_ignoring_case(field.name, "Upgrade") || is_tunnel(field.value);
+  };
+  if (response.header("Upgrade").empty() || !std::ranges::all_of(response.headers, is_sound)) {
+    return fail(Error{ErrorCode::protocol});
+  }
   const std::string_view behind(room.data() + begin, have - begin);
   ResponseHead& head = exchange.start(101);
   add_fields(head);

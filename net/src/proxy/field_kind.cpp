@@ -116,6 +116,18 @@ bool may_trail(std::string_view name) noexcept {
          !begins_ignoring_case(name, "If-") && !begins_ignoring_case(name, "Access-Control-");
 }
 
+bool is_tunnel(std::string_view upgrade) noexcept {
+  while (!upgrade.empty()) {
+    const std::string_view entry = until(upgrade, ',');
+    upgrade.remove_prefix(std::min(entry.size() + 1, upgrade.size()));
+    const std::string_view name = trim(entry);
+    if (begins_ignoring_case(name, "h2") || begins_ignoring_case(name, "HTTP/") || begins_ignoring_case(name, "TLS/")) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string_view write_last_chunk(std::span<char> into, std::string_view trailers,
                                   std::span<const std::string_view> drops) noexcept {
   ResponseHead lines(into);

@@ -44,6 +44,10 @@ bool is_among(std::string_view name, std::span<const std::string_view> names) no
 // changes what the content is (RFC 9110, 6.5.1).
 bool may_trail(std::string_view name) noexcept;
 
+// is_tunnel tells whether an upgrade to one of these protocols ends in a tunnel. HTTP/2 in one would be requests that nobody here
+// has looked at, and TLS is no upstream's business.
+bool is_tunnel(std::string_view upgrade) noexcept;
+
 // write_last_chunk writes the end of chunked content, with those of `trailers` that may be passed on and that `drops` does not
 // name. They are as ChunkedDecoder keeps them.
 std::string_view write_last_chunk(std::span<char> into, std::string_view trailers,

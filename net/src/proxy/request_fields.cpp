@@ -16,20 +16,6 @@ bool is_request_id(std::string_view name) noexcept {
   return equals_ignoring_case(name, "X-Request-ID");
 }
 
-// is_tunnel tells whether an upgrade ends in a tunnel. HTTP/2 in one would be requests that nobody here has looked at,
-// and TLS is no upstream's business.
-bool is_tunnel(std::string_view upgrade) noexcept {
-  while (!upgrade.empty()) {
-    const std::string_view entry = until(upgrade, ',');
-    upgrade.remove_prefix(std::min(entry.size() + 1, upgrade.size()));
-    const std::string_view name = trim(entry);
-    if (begins_ignoring_case(name, "h2") || begins_ignoring_case(name, "HTTP/") || begins_ignoring_case(name, "TLS/")) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string_view Forwarding::pseudonym() const noexcept {
@@ -46,7 +32,7 @@ int Forwarding::refusal() noexcept {
         names_fields = names_fields || names_any(field.value);
         break;
       case FieldKind::upgrade:
-        wanted = wanted.empty() ? field.value : std::string_view();
+        wanted = wanted.data() == nullptr ? field.value : "";  // one field, not several
         break;
       case FieldKind::te:
         takes_trailers = takes_trailers || list_has_token(field.value, "trailers");

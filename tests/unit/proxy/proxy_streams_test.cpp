@@ -398,6 +398,31 @@ TEST(ProxyStreams, an_upgrade_to_http_2_is_not_asked_for) {
   }
 }
 
+TEST(ProxyStreams, an_upgrade_by_several_fields_is_not_asked_for) {
+  constexpr std::string_view kSeveral =
+      "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: x\r\n"
+      "Upgrade: websocket\r\n\r\n";
+  Heard heard;
+  through(keep_head(heard), [&](const coir::Address& address, Stage&) {
+    heard.size = 0;
+    coir::test::Client client(address);
+    expect(client.say(kSeveral) && client.hear("hello") && !heard.has("Upgrade"));
+  });
+}
+
+TEST(ProxyStreams, an_upstream_that_switches_to_http_2_is_502) {
+  constexpr std::string_view kAnswers[] = {
+      "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+      "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n"};
+  for (const std::string_view answer : kAnswers) {
+    Heard heard;
+    through(keep_head(heard, answer), [&](const coir::Address& address, Stage&) {
+      coir::test::Client client(address);
+      expect(client.say(kUpgrade) && client.hear("HTTP/1.1 502 "));
+    });
+  }
+}
+
 TEST(ProxyStreams, much_passes_through_a_tunnel_both_ways_at_once) {
   constexpr std::size_t kBytes = 3'000'000;
   through(
