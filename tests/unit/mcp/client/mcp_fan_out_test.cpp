@@ -102,13 +102,13 @@ TEST(McpFanOut, branches_that_wait_hold_neither_fiber_nor_buffer) {
     const auto borrowed = [] { return coir::account::buffers.used() - coir::Buffer::spare_bytes(); };
     expect(fan_out(branches) == kServers);
     for (Branch& each : branches) each.tool = "hang";
-    const std::uint64_t fibers = coir::stats().fibers_alive;
+    const std::uint64_t fibers = coir::stats().fibers_alive;  // the last may be about to end
     g_hanging = 0;
     auto whole = coir::spawn([&] {
       const auto answered = fan_out(branches);
       expect(!answered && answered.error() == ErrorCode::cancelled);
     });
-    until([&] { return g_hanging == kServers && coir::stats().fibers_alive == fibers + 1 && borrowed() == 0; });
+    until([&] { return g_hanging == kServers && coir::stats().fibers_alive <= fibers + 1 && borrowed() == 0; });
     expect(whole.cancel().has_value() && whole.join().has_value());
     for (Branch& each : branches) expect(!each.outcome && each.outcome.error() == ErrorCode::cancelled);
     until([&] { return gone == kServers; });
