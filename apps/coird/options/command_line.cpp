@@ -147,8 +147,7 @@ bool parse_options(int count, char** arguments, Options& options, const char* in
   if (!options.settings.make_room(static_cast<std::size_t>(count), 0))
     return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
   if (!take_all(count, arguments, options)) return false;
-  if (std::ranges::all_of(std::span(options.listen).first(options.listen_count), &Options::Listen::metrics))
-    options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
+  if (options.only_metrics()) options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
   // The checks below would complain of options that the file was meant to give.
   options.config_wrong = file_wrong;

@@ -2,6 +2,9 @@
 
 #include <coir/net/stream.h>
 
+#include <algorithm>
+#include <span>
+
 #include "row.h"
 
 namespace {
@@ -34,7 +37,10 @@ bool take_tls_listen(const Setting& setting, Options& options) noexcept {
 bool take_metrics_listen(const Setting& setting, Options& options) noexcept {
   if (!take_listen(setting, options)) return false;
   options.listen[options.listen_count - 1].metrics = options.metrics_apart = true;
-  return true;
+  if (options.listen_count < std::size(options.listen) || !options.only_metrics()) return true;
+  // The address without --listen is one more.
+  --options.listen_count;
+  return setting.wrong("leave one of them out", {"all ", std::size(options.listen), " addresses are for metrics"});
 }
 
 bool take_cert(const Setting& setting, Options& options) noexcept {

@@ -125,6 +125,10 @@ struct Options {
   // route_key is the key of a section [route PREFIX] that has this value; null: none has.
   const Setting* route_key(std::string_view key, std::string_view value) const noexcept;
   bool any_tls() const noexcept { return std::ranges::any_of(std::span(listen).first(listen_count), &Listen::tls); }
+  // only_metrics tells that no address answers anything else; so it is without an address.
+  bool only_metrics() const noexcept {
+    return std::ranges::all_of(std::span(listen).first(listen_count), &Listen::metrics);
+  }
   bool only_tls() const noexcept { return std::ranges::all_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
   // handler_stack is for the handler: what is passed on may look up a name on the way, and a
