@@ -70,3 +70,6 @@ void watch_upstreams(Daemon& daemon) noexcept;
 // credentials and routes. Either all of them count from now on or, if one is not in order, none does and what was
 // before stays: false. It always says what it did, and which settings want a restart.
 bool reload(Daemon& daemon) noexcept;
+
+// end_reloads waits for a reload in progress, and has later ones refused: what they read into goes now.
+void end_reloads() noexcept;

@@ -197,7 +197,8 @@ int open_trace(const Options& options, int& fd) noexcept {
     notify_ready();
     safe.serving();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
-    control.stop();  // before the parts that it asks, and reloads, go
+    end_reloads();
+    control.stop();  // before the parts that it asks go
     record.stopped();
     safe.stopped();
     daemon.announcing = nullptr;

@@ -11,6 +11,8 @@
 #include "options/row.h"
 
 #if !COIR_NO_ASYNC
+#include <coir/atomic.h>
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/mutex.h>
 #endif
@@ -169,24 +171,44 @@ bool read_again(Daemon& daemon) noexcept {
   return counts;
 }
 
+#if !COIR_NO_ASYNC
+// A signal, a command by MQTT and coirctl may come at the same time.
+constinit coir::Mutex g_one_at_a_time;
+constinit coir::Atomic<bool> g_ended{false};
+
+bool read_in_turn(Daemon& daemon) noexcept {
+  const auto turn = g_one_at_a_time.lock();
+  if (!turn) return false;
+  if (!g_ended.load()) return read_again(daemon);
+  warn({"SIGHUP: coird ends; ", kStays});
+  return false;
+}
+#endif
+
 }  // namespace
 
 bool reload(Daemon& daemon) noexcept {
 #if COIR_NO_ASYNC
   return read_again(daemon);
 #else
-  // A signal, a command by MQTT and coirctl may come at the same time.
-  static constinit coir::Mutex one_at_a_time;
   // All options at once are some kilobytes, and so are the files of eight certificates.
   bool counts = false;
-  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon, &counts] {
-    if (const auto turn = one_at_a_time.lock()) counts = read_again(daemon);
-  });
+  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&] { counts = read_in_turn(daemon); });
   if (!fiber.started()) {
     warn({"SIGHUP: ", fiber.error(), "; ", kStays});
     return false;
   }
+  // It writes to this frame.
+  const coir::Shield shield(coir::Deadline::never());
   static_cast<void>(fiber.join());
   return counts;
+#endif
+}
+
+void end_reloads() noexcept {
+#if !COIR_NO_ASYNC
+  g_ended.store(true);
+  const coir::Shield shield(coir::Deadline::never());
+  static_cast<void>(g_one_at_a_time.lock());
 #endif
 }
