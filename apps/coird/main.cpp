@@ -38,6 +38,15 @@ using namespace std::chrono_literals;
 using coir::http::FileTree;
 using coir::http::Server;
 
+// hold_hangup has a SIGHUP wait, until it is caught: without a handler it would end coird, and one that came while coird
+// waits to start would be lost.
+void hold_hangup(int how) noexcept {
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigprocmask(how, &hangup, nullptr);
+}
+
 // failed writes the one line that says why coird cannot run.
 int failed(const char* what, const char* which, coir::Error error) noexcept {
   static constinit coir::LogSource starts("start");
@@ -66,6 +75,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
+  hold_hangup(SIG_UNBLOCK);
   coir::show_fibers_on(SIGQUIT);
   coir::set_log_level(options.log_level);
   coir::http::MemoryPlan budget;
@@ -255,6 +265,7 @@ int start(Options& options, bool good, int count, char** arguments) noexcept {
 
 int main(int count, char** arguments) {
   if (count > 0 && is_coirctl(arguments[0])) return coirctl(count, arguments);
+  hold_hangup(SIG_BLOCK);
   fill_standard_streams();
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
