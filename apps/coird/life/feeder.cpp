@@ -2,7 +2,6 @@
 
 #if !COIR_NO_ASYNC
 
-#include <coir/end_record.h>
 #include <coir/stack_size.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -131,19 +130,20 @@ void Feeder::pulse() noexcept {
 }
 
 Feeder::Turn Feeder::look(bool alive) noexcept {
+  // A feed that is due waits for nothing else, such as a disk.
+  if (alive) feed_due();
   if (path_ != nullptr && !device_.is_open()) open_device();
   if (alive != alive_) {
     alive_ = alive;
     if (alive) {
       say({"alive again: the watchdog is fed"});
-      coir::EndRecord::note(coir::End::none);
+      record_.note(coir::End::none);
     } else {
       warn({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(shortest()), " s"});
       // The end, unless another one takes its place.
-      coir::EndRecord::note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
+      record_.note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
     }
   }
-  if (alive) feed_due();
   keep_promises();
   if (poke_ >= 0) {
     const std::uint64_t one = 1;
@@ -185,6 +185,7 @@ void Feeder::end_groups() noexcept {
 void Feeder::stop() noexcept {
   coir::LifeWatch::stop();
   device_.close_clean();
+  record_.finish();
   if (poke_ >= 0) coir::close_fd(poke_);
   poke_ = -1;
 }

@@ -15,6 +15,8 @@
 #include <coir/port/watchdog_device.h>
 
 #include <optional>
+
+#include "hang_note.h"
 #endif
 
 // Feeder feeds the device of --watchdog and the watchdog of the supervisor (life/notify.h), from a thread of its own,
@@ -76,6 +78,7 @@ class Feeder {
   coir::port::WatchdogDevice device_;
   int told_error_ = 0;  // of opening it
   bool alive_ = true;
+  HangNote record_;
   std::int64_t device_due_ns_ = 0, notify_due_ns_ = 0;
   int poke_ = -1;  // an eventfd: the thread writes to it, and the reactor wakes the pulse
   coir::SharedAtomic<bool> groups_end_{false};
