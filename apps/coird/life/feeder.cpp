@@ -111,7 +111,9 @@ void Feeder::start() noexcept {
   if (poke_ >= 0) pulse_ = coir::spawn({.name = "pulse", .stack = 8_KiB}, [this] { pulse(); });
   // Without a pulse the workers and the server are watched all the same.
   if (pulse_.started()) reactor_.emplace("reactor", promise());
-  if (const auto started = coir::LifeWatch::start(patience(), [this](bool alive) { return look(alive); }); !started) {
+  const auto started = coir::LifeWatch::start(
+      patience(), [this](bool alive) { return look(alive); }, [this](std::string_view text) { hear(text); });
+  if (!started) {
     warn({"no watchdog is fed: ", started.error()});
     device_.close_clean();
   }
@@ -129,6 +131,12 @@ void Feeder::pulse() noexcept {
   }
 }
 
+// hear has the log, and the record of a hang, name a fiber or a group before coird is no longer alive.
+void Feeder::hear(std::string_view text) noexcept {
+  warn({text});
+  if (hung_text_.empty()) hung_text_ = coir::format(hung_, "the watchdog was not fed: ", text);
+}
+
 Feeder::Turn Feeder::look(bool alive) noexcept {
   // A feed that is due waits for nothing else, such as a disk.
   if (alive) feed_due();
@@ -138,10 +146,11 @@ Feeder::Turn Feeder::look(bool alive) noexcept {
     if (alive) {
       say({"alive again: the watchdog is fed"});
       record_.note(coir::End::none);
+      hung_text_ = {};
     } else {
       warn({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(shortest()), " s"});
       // The end, unless another one takes its place.
-      record_.note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
+      record_.note(coir::End::hang, hung_text_);
     }
   }
   keep_promises();

@@ -15,6 +15,7 @@
 #include <coir/port/watchdog_device.h>
 
 #include <optional>
+#include <string_view>
 
 #include "hang_note.h"
 #endif
@@ -56,6 +57,7 @@ class Feeder {
   using Turn = coir::LifeWatch::Turn;
 
   Turn look(bool alive) noexcept;
+  void hear(std::string_view text) noexcept;
   bool feeds() const noexcept { return path_ != nullptr || notify_.count() != 0; }
   void open_device() noexcept;
   void say_opened() const noexcept;
@@ -79,6 +81,8 @@ class Feeder {
   int told_error_ = 0;  // of opening it
   bool alive_ = true;
   HangNote record_;
+  char hung_[200];
+  std::string_view hung_text_;  // what was named first since coird was alive
   std::int64_t device_due_ns_ = 0, notify_due_ns_ = 0;
   int poke_ = -1;  // an eventfd: the thread writes to it, and the reactor wakes the pulse
   coir::SharedAtomic<bool> groups_end_{false};

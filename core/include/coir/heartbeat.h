@@ -11,6 +11,7 @@
 
 #include <coir/atomic.h>
 #include <coir/detail/chrono.h>
+#include <coir/life_watch.h>
 
 namespace coir {
 
@@ -34,7 +35,7 @@ class Heartbeat {
   }
 
  private:
-  friend bool heartbeats_in_time() noexcept;
+  friend bool heartbeats_in_time(const LifeWatch::Tell& tell) noexcept;
 
   const char* name_;
   SharedAtomic<std::int64_t> period_ns_, reported_ns_;

@@ -11,6 +11,7 @@
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
+#include <string_view>
 
 #include <coir/callable.h>
 #include <coir/deadline.h>
@@ -22,7 +23,8 @@ namespace coir {
 // has switched within the patience, and each Heartbeat has reported within its period. So it sees also that all
 // workers hang. A fiber that keeps its worker for longer, whether it computes, waits in a system call or does not get
 // the processor, is named on standard error with its backtrace, and then each group that is late: once until it switches
-// or reports, and before the program hears of it.
+// or reports, and before the program hears of it. A program with a log of its own takes the names, and leaves the
+// backtraces there.
 //
 // Lines for which standard error has no room are dropped: the watch never waits for their reader. The backtrace is taken
 // by a signal (SIGURG).
@@ -39,9 +41,13 @@ class LifeWatch {
   // Look is called after each look, on the watch's thread, which has 64 KB of stack and blocks all signals. It may block.
   // A lambda that has a name and captures is referred to, and outlives stop.
   using Look = Callable<Turn(bool alive)>;
+  // Tell takes the text of a line that names a fiber or a group, in place of standard error: without a program's name in
+  // front and a new line behind. Called before `look` on its thread, as it is; the text is valid during the call.
+  using Tell = Callable<void(std::string_view text)>;
 
   // start looks at once, and then as often as `look` says. Error: system (no thread can be started).
-  [[nodiscard]] static std::expected<void, Error> start(std::chrono::nanoseconds patience, Look look) noexcept;
+  [[nodiscard]] static std::expected<void, Error> start(std::chrono::nanoseconds patience, Look look,
+                                                        Tell tell = {}) noexcept;
 
   // stop returns when no look is in progress any more. Nothing happens if none was started. From the thread that
   // started it, or a fiber.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string_view>
 
 #include <coir/format.h>
 
@@ -32,9 +33,12 @@ class Line {
   // seconds writes 3,210,000,000 ns as "3.21".
   Line& seconds(std::int64_t ns) noexcept { return add(fixed(ns / 10'000'000, 2)); }
 
+  // view is the line as it will be sent.
+  std::string_view view() noexcept { return out_.text(); }
+
   // send writes the line with one system call; it always ends with a newline.
   void send(int fd) noexcept {
-    const std::string_view line = out_.text();
+    const std::string_view line = view();
     [[maybe_unused]] const ssize_t n = write(fd, line.data(), line.size());
     out_ = Formatter(buffer_);
   }

@@ -1,7 +1,6 @@
 #include "inspect/heartbeats.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <coir/deadline.h>
 #include <coir/heartbeat.h>
@@ -30,10 +29,11 @@ struct Late {
   std::int64_t silent_ns = 0, period_ns = 0;
 };
 
-[[gnu::noinline]] void write_late(const Late& late) noexcept {
+[[gnu::noinline]] void write_late(const Late& late, const LifeWatch::Tell& tell) noexcept {
   Line line;
-  line.text("coir: \"").text(late.name).text("\" has not reported for ").seconds(late.silent_ns);
-  line.text(" s, and promises to within ").seconds(late.period_ns).text(" s\n").send(STDERR_FILENO);
+  line.text(kNaming).text("\"").text(late.name).text("\" has not reported for ").seconds(late.silent_ns);
+  line.text(" s, and promises to within ").seconds(late.period_ns).text(" s\n");
+  tell_name(line, tell);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ void Heartbeat::report() noexcept {
   reported_ns_.store(monotonic_ns(), std::memory_order_relaxed);
 }
 
-bool heartbeats_in_time() noexcept {
+bool heartbeats_in_time(const LifeWatch::Tell& tell) noexcept {
   bool in_time = true;
   for (;;) {
     Late late;
@@ -76,7 +76,7 @@ bool heartbeats_in_time() noexcept {
       }
     }
     if (late.name == nullptr) return in_time;
-    if (can_tell()) write_late(late);
+    write_late(late, tell);
   }
 }
 

@@ -40,14 +40,14 @@ bool sleeps(int thread) noexcept {
 }
 
 [[gnu::noinline]] void write_line(const Worker& worker, const FiberControl& fiber, std::int64_t kept_ns, bool blocked,
-                                  const char* how) noexcept {
+                                  const char* how, const LifeWatch::Tell& tell) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   Line line;
-  line.text("coir: fiber ").number(fiber.id.load(std::memory_order_relaxed)).text(" \"");
+  line.text(kNaming).text("fiber ").number(fiber.id.load(std::memory_order_relaxed)).text(" \"");
   line.text(fiber.name.load(std::memory_order_relaxed)).text("\" ");
   line.text(blocked ? "blocks worker " : "keeps worker ").number(worker.index()).text(" for ").seconds(kept_ns);
   line.text(how).text("; spawned at ").text(where.file_name()).text(":").number(where.line()).text("\n");
-  line.send(STDERR_FILENO);
+  tell_name(line, tell);
 }
 
 [[gnu::noinline]] void write_calls(const Worker& worker, const FiberControl& fiber) noexcept {
@@ -59,7 +59,8 @@ bool sleeps(int thread) noexcept {
 
 }  // namespace
 
-bool KeptWorkers::look_at(const Worker& worker, Episode& episode, std::int64_t threshold_ns, Starved starved) noexcept {
+bool KeptWorkers::look_at(const Worker& worker, Episode& episode, std::int64_t threshold_ns, Starved starved,
+                          const LifeWatch::Tell& tell) noexcept {
   const std::int64_t now = monotonic_ns();
   const int thread = worker.thread_id();
   const FiberControl* const fiber = worker.peek_acting();
@@ -76,19 +77,20 @@ bool KeptWorkers::look_at(const Worker& worker, Episode& episode, std::int64_t t
   const bool runs = blocked || computes;
   if (!runs && starved == Starved::is_spared) return false;
   episode.told = true;
-  if (!can_tell()) return true;
   write_line(worker, *fiber, kept, blocked,
              blocked ? " s so far in a call to the kernel"
              : runs  ? " s so far"
-                     : " s so far, mostly without the processor");
-  write_calls(worker, *fiber);
+                     : " s so far, mostly without the processor",
+             tell);
+  if (can_tell()) write_calls(worker, *fiber);
   return true;
 }
 
-bool KeptWorkers::look(const Scheduler& scheduler, std::int64_t threshold_ns, Starved starved) noexcept {
+bool KeptWorkers::look(const Scheduler& scheduler, std::int64_t threshold_ns, Starved starved,
+                       const LifeWatch::Tell& tell) noexcept {
   bool kept = false;
   for (unsigned i = 0; i < scheduler.worker_count(); ++i)
-    kept = look_at(scheduler.worker(i), episodes_[i], threshold_ns, starved) || kept;
+    kept = look_at(scheduler.worker(i), episodes_[i], threshold_ns, starved, tell) || kept;
   return kept;
 }
 

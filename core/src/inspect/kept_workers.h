@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/life_watch.h>
+
 #include <cstdint>
 
 #include "schedule/scheduler.h"
@@ -7,7 +9,7 @@
 namespace coir {
 
 // KeptWorkers finds the fibers that keep their workers, by looking from time to time whether each worker has switched.
-// It names each such fiber on standard error, with its backtrace, once until its worker switches: as computing, if its
+// It names each such fiber, with its backtrace on standard error, once until its worker switches: as computing, if its
 // thread had the processor, or as blocked in a system call, if the thread sleeps. One thread.
 //
 // The backtrace is taken by a signal (see sample.h): a system call that is not restarted after a signal is cut short.
@@ -17,7 +19,8 @@ class KeptWorkers {
   enum class Starved : bool { is_spared, counts };
 
   // look looks at all workers. True: a fiber keeps one for longer than the threshold.
-  bool look(const Scheduler& scheduler, std::int64_t threshold_ns, Starved starved) noexcept;
+  bool look(const Scheduler& scheduler, std::int64_t threshold_ns, Starved starved,
+            const LifeWatch::Tell& tell = {}) noexcept;
 
   // forget starts anew, for another run.
   void forget() noexcept;
@@ -29,7 +32,8 @@ class KeptWorkers {
     bool told;
   };
 
-  static bool look_at(const Worker& worker, Episode& episode, std::int64_t threshold_ns, Starved starved) noexcept;
+  static bool look_at(const Worker& worker, Episode& episode, std::int64_t threshold_ns, Starved starved,
+                      const LifeWatch::Tell& tell) noexcept;
 
   Episode episodes_[Scheduler::kMaxWorkers] = {};
 };

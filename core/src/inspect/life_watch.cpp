@@ -11,6 +11,7 @@ namespace {
 
 struct Life {
   LifeWatch::Look look;
+  LifeWatch::Tell tell;
   std::int64_t patience_ns = 0;
   KeptWorkers kept;
   WatchThread thread;
@@ -19,13 +20,13 @@ constinit Life g_life{};
 
 bool workers_switch() noexcept {
   const Visit run;
-  return !run || !g_life.kept.look(*run, g_life.patience_ns, KeptWorkers::Starved::counts);
+  return !run || !g_life.kept.look(*run, g_life.patience_ns, KeptWorkers::Starved::counts, g_life.tell);
 }
 
 std::int64_t look_at_life(void*) noexcept {
   // A fiber that keeps its worker is named before the groups that are late for that.
   const bool switching = workers_switch();
-  const bool alive = heartbeats_in_time() && switching;
+  const bool alive = heartbeats_in_time(g_life.tell) && switching;
   const LifeWatch::Turn next = g_life.look(alive);
   g_life.patience_ns = next.patience.count();
   return next.pause.count();
@@ -33,8 +34,9 @@ std::int64_t look_at_life(void*) noexcept {
 
 }  // namespace
 
-std::expected<void, Error> LifeWatch::start(std::chrono::nanoseconds patience, Look look) noexcept {
+std::expected<void, Error> LifeWatch::start(std::chrono::nanoseconds patience, Look look, Tell tell) noexcept {
   g_life.look = look;
+  g_life.tell = tell;
   g_life.patience_ns = patience.count();
   g_life.kept.forget();
   if (const int error = g_life.thread.start(look_at_life, nullptr); error != 0)

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include <coir/port/futex.h>
 
 #include "base/thread.h"
@@ -18,6 +20,16 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 bool can_tell() noexcept {
   pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&entry, 1, 0) == 1 && (entry.revents & POLLOUT) != 0;
+}
+
+void tell_name(Line& line, const LifeWatch::Tell& tell) noexcept {
+  if (tell) {
+    std::string_view text = line.view();
+    text.remove_prefix(std::string_view(kNaming).size());
+    tell(text.substr(0, text.size() - 1));
+  } else if (can_tell()) {
+    line.send(STDERR_FILENO);
+  }
 }
 
 void* WatchThread::run(void* self) noexcept {

@@ -5,6 +5,9 @@
 #include <cstdint>
 
 #include <coir/atomic.h>
+#include <coir/life_watch.h>
+
+#include "base/line.h"
 
 namespace coir {
 
@@ -35,5 +38,9 @@ class WatchThread {
 // can_tell tells whether standard error takes some lines without waiting. A watch that waits for the reader of its lines
 // would see nothing, and feed nothing; so it drops them.
 bool can_tell() noexcept;
+
+// tell_name gives the text of a line that begins with kNaming to `tell`; without one the line is written to standard error.
+inline constexpr const char* kNaming = "coir: ";
+void tell_name(Line& line, const LifeWatch::Tell& tell) noexcept;
 
 }  // namespace coir

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "tests/support/child.h"
 #include "tests/support/until.h"
@@ -160,6 +161,36 @@ TEST(LifeWatch, of_several_groups_each_that_is_late_is_named) {
   CHECK_TRUE(named_first(end, "\"first\" has not reported"));
   CHECK_TRUE(end.wrote("\"last\" has not reported"));
   CHECK_FALSE(end.wrote("\"well\""));
+}
+
+TEST(LifeWatch, a_program_takes_the_names_in_place_of_standard_error_before_it_hears_that_it_is_not_alive) {
+  const ChildEnd end = in_child([] {
+    Seen seen;
+    return coir::run({.workers = 1}, [&] {
+      Heartbeat silent("silent group", 1ms);
+      const auto look = [&](bool now_alive) { return seen.look(now_alive); };
+      const auto tell = [](std::string_view text) {
+        fprintf(stderr, "told <%.*s>\n", static_cast<int>(text.size()), text.data());
+      };
+      static_cast<void>(spawn({.name = "hog"}, [&] {
+                          if (!LifeWatch::start(kPatience, look, tell)) _exit(3);
+                          until([&] { return !seen.alive.load(); });
+                          const int looks = seen.looks.load();
+                          while (seen.looks.load() < looks + 20) {
+                          }
+                        }).join());
+      silent.promise(1h);
+      silent.report();
+      wait_until_alive_again(seen);
+    });
+  });
+  CHECK_TRUE(named_first(end, "told <\"silent group\" has not reported for "));
+  CHECK_TRUE(end.wrote(" s>\n"));
+  CHECK_TRUE(end.wrote("told <fiber "));
+  CHECK_TRUE(end.wrote("\"hog\" keeps worker 0 for "));
+  CHECK_TRUE(end.wrote(">\n"));
+  CHECK_FALSE(end.wrote("coir: fiber "));
+  CHECK_FALSE(end.wrote("coir: \"silent"));
 }
 
 TEST(LifeWatch, it_never_waits_for_the_reader_of_its_lines) {
