@@ -1,4 +1,5 @@
 #include <coir/config.h>
+#include <coir/file.h>
 #include <coir/http/files.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
@@ -65,10 +66,12 @@ int unusable(const Options& options, const char* option, const char* name, coir:
 int open_trace(const Options& options, int& fd) noexcept {
   fd = -1;
   if (options.trace == nullptr) return 0;
-  fd = open(options.trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  return fd >= 0 ? 0
-                 : unusable(options, "trace", options.trace, coir::Error::from_errno(errno),
-                            "name a file that coird can write, in a folder that there is");
+  coir::UnsharedFile file = coir::open_unshared(options.trace, O_WRONLY, 0644);
+  if (file.error == 0 && ::ftruncate(file.fd, 0) != 0) file.error = errno;
+  fd = file.fd;
+  return file.error == 0 ? 0
+                         : unusable(options, "trace", options.trace, coir::Error::from_errno(file.error),
+                                    "name a file that coird can write, in a folder that there is");
 }
 
 [[gnu::noinline]] int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {

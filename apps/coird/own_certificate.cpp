@@ -72,10 +72,10 @@ coir::TlsContext failed(const char* cure, const char* path, const char* what) no
 
 // close_mode sees to it that nobody but its owner can read a key that coird has made, and tells. False: that cannot be
 // mended.
-bool close_mode(const char* path, const char* cure) noexcept {
+bool close_mode(int fd, const char* path, const char* cure) noexcept {
   struct stat status;
-  if (::stat(path, &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 077) == 0) return true;
-  if (::chmod(path, 0600) != 0) {
+  if (::fstat(fd, &status) != 0 || (status.st_mode & 077) == 0) return true;
+  if (::fchmod(fd, 0600) != 0) {
     note(cure, path, "others can read the key, and its mode cannot be changed");
     return false;
   }
@@ -85,10 +85,9 @@ bool close_mode(const char* path, const char* cure) noexcept {
 }
 
 // recall reads the file into g_own. Null: it holds something, be it damaged. Else what is wrong with it.
-const char* recall(const char* path) noexcept {
+const char* recall(const std::expected<coir::File, coir::Error>& file) noexcept {
   g_own.wipe();
   g_own.may_store = true;
-  auto file = coir::File::open(path);
   if (!file && file.error() == coir::ErrorCode::not_found) return kNotThere;
   const auto got = file ? file->read_all(std::span(g_own.text, sizeof g_own.text - 1)) : std::unexpected(file.error());
   if (!got) {
@@ -177,7 +176,7 @@ std::string_view certificate_alone() noexcept {
 // publish keeps self-signed.crt as the certificate is that is served. It is written where it differs only.
 void publish(const char* path) noexcept {
   const std::string_view certificate = certificate_alone();
-  auto file = coir::File::open(path);
+  const auto file = open_state(path);
   const auto there =
       file ? file->read_all(coir::account::process, SelfSigned::kMaxBytes) : std::unexpected(file.error());
   if (certificate.empty() || (there && there->text() == certificate)) return;
@@ -218,8 +217,9 @@ coir::TlsContext use_own_certificate(const Options& options, bool at_start, cons
   const bool was_only_here = g_own.only_here;
   const char* fault = nullptr;
   if (!was_only_here) {
-    if (!close_mode(paths.pem, cure)) return {};
-    fault = recall(paths.pem);
+    const auto file = open_state(paths.pem);
+    if (file && !close_mode(file->fd(), paths.pem, cure)) return {};
+    fault = recall(file);
     if (fault != nullptr && !at_start) return failed(cure, paths.pem, fault);
   }
   std::optional<coir::TlsContext> context;

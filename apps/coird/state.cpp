@@ -48,7 +48,8 @@ void stir(std::string_view seed) noexcept {
 void recall_state(const char* folder) noexcept {
   const InFolder path(folder, "seed");
   struct stat status;
-  const bool there = ::stat(path.text, &status) == 0;
+  const auto file = open_state(path.text);
+  const bool there = file && ::fstat(file->fd(), &status) == 0;
   const bool open_to_others = there && (status.st_mode & 077) != 0;
   // A seed that others may know is none, and a date that others may have set tells nothing.
   if (there && (status.st_mode & 022) == 0) {

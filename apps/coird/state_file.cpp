@@ -1,8 +1,10 @@
 #include "state_file.h"
 
+#include <coir/blocking.h>
 #include <coir/file.h>
 #include <coir/sum.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,8 +28,16 @@ void remove_leftovers(const char* folder) noexcept {
   ::closedir(entries);
 }
 
+std::expected<coir::File, coir::Error> open_state(const char* path) noexcept {
+  return coir::blocking_borrowed([&](const coir::BlockingStop&) noexcept -> std::expected<coir::File, coir::Error> {
+    const coir::UnsharedFile opened = coir::open_unshared(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    if (opened.error != 0) return std::unexpected(coir::Error::from_errno(opened.error));
+    return coir::File(opened.fd);
+  });
+}
+
 std::optional<std::string_view> read_state(const char* path, std::span<char> room, std::size_t bare) noexcept {
-  const auto file = coir::File::open(path);
+  const auto file = open_state(path);
   if (!file && file.error() == coir::ErrorCode::not_found) return std::nullopt;
   const auto size = file ? file->read_all(room) : std::unexpected(file.error());
   if (!size && size.error() != coir::ErrorCode::limit) return warn({path, ": ", describe(size.error())}), std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
+#include <coir/file.h>
 #include <time.h>
 
 #include <expected>
@@ -16,6 +17,10 @@ void make_state_folder(const char* folder) noexcept;
 
 // remove_leftovers removes the temporary files that kills have left there, unless a coirctl writes there now.
 void remove_leftovers(const char* folder) noexcept;
+
+// open_state opens a file to read it. coird may still be root, and the folder is another user's: it follows no link, and waits
+// for no pipe.
+std::expected<coir::File, coir::Error> open_state(const char* path) noexcept;
 
 // read_state reads a file into `room`, and returns its content without the sum. Nothing: there is none, or it cannot be
 // read or is damaged, which one line has said. A file of just `bare` bytes counts without a sum: coird wrote it before there

@@ -125,7 +125,7 @@ const char* SafeMode::good_file() const noexcept {
   if (!options_->state_given) return nullptr;
   const InFolder good(options_->state, "good.conf");
   memcpy(path, good.text, sizeof path);
-  const auto file = coir::File::open(path);
+  const auto file = open_state(path);
   if (!file && file.error() == coir::ErrorCode::not_found) return nullptr;
   const auto bytes =
       file ? file->read_all(coir::account::http, kMostKept + coir::kSumLineBytes + 1) : std::unexpected(file.error());

@@ -219,7 +219,8 @@ class FileReplacement {
 };
 
 // open_unshared (slurp.cpp) opens the file at `path`, or creates it with `mode`, for a program that may be root in a folder where
-// another user may write, too: no link, and no file that has another name. `flags` are open(2)'s. It blocks.
+// another user may write, too: no link, no file that has another name, and no pipe or device. With mode 0 it creates none.
+// `flags` are open(2)'s. It blocks.
 // Returns 0 and the descriptor, or errno.
 struct UnsharedFile {
   int error = 0;

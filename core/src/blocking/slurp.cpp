@@ -15,7 +15,7 @@ UnsharedFile open_unshared(const char* path, int flags, unsigned mode) noexcept 
   flags |= O_CLOEXEC | O_NOFOLLOW;
   UnsharedFile file;
   file.fd = ::open(path, flags);
-  file.created = file.fd < 0 && errno == ENOENT;
+  file.created = mode != 0 && file.fd < 0 && errno == ENOENT;
   if (file.created) file.fd = ::open(path, flags | O_CREAT | O_EXCL, mode);
   if (file.created && file.fd < 0 && errno == EEXIST) {
     // Another process has created it meanwhile.

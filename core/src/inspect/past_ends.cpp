@@ -20,7 +20,8 @@ std::expected<void, Error> PastEnds::open(const char* folder, const EndRecordOpt
   char path[256];
   if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits())
     return std::unexpected(Error{ErrorCode::invalid});
-  fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  // Another user may write there: no link, and no pipe that would be waited for.
+  fd_ = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd_ < 0) return std::unexpected(Error::from_errno(errno));
   const bool free = ::flock(fd_, LOCK_SH | LOCK_NB) == 0;
   without_locks_ = !free && errno == ENOSYS;
