@@ -16,6 +16,7 @@
 namespace {
 
 constexpr std::size_t kMostAccounts = 256 * 1024;  // of /etc/passwd
+constexpr const char kUser[] = "user", kGroup[] = "group";
 constexpr const char* kCure = "name one that there is, or a number";
 
 // AccountLine is a line of /etc/passwd or /etc/group.
@@ -57,33 +58,32 @@ std::optional<AccountLine> find(const char* path, std::string_view name) noexcep
   return std::nullopt;
 }
 
-// find_group looks up the group that is the value of an option. Nothing: one line has said that there is none.
-std::optional<unsigned> find_group(const Options& options, const char* option, const char* name) noexcept {
-  const auto group = find("/etc/group", name);
-  if (group) return group->id;
-  options.wrong(option, name, kCure, {"no such group"});
-  return std::nullopt;
-}
-
 }  // namespace
 
-bool find_identity(const Options& options, Identity& identity) noexcept {
+const char* find_owner(const Options& options, Identity& identity) noexcept {
   identity = {
       .changes = options.user != nullptr || options.group != nullptr, .user = ::geteuid(), .group = ::getegid()};
   if (options.user != nullptr) {
     const auto user = find("/etc/passwd", options.user);
-    if (!user) return options.wrong("user", options.user, kCure, {"no such user"});
+    if (!user) return kUser;
     identity.user = user->id;
     identity.group = user->group;
   }
   if (options.group != nullptr) {
-    const auto group = find_group(options, "group", options.group);
-    if (!group) return false;
-    identity.group = *group;
+    const auto group = find("/etc/group", options.group);
+    if (!group) return kGroup;
+    identity.group = group->id;
   }
+  return nullptr;
+}
+
+bool find_identity(const Options& options, Identity& identity) noexcept {
+  if (const char* const unknown = find_owner(options, identity))
+    return options.wrong(unknown, unknown == kUser ? options.user : options.group, kCure, {"no such ", unknown});
   if (options.control_readers != nullptr) {
-    identity.readers = find_group(options, "control-readers", options.control_readers);
-    if (!identity.readers) return false;
+    const auto readers = find("/etc/group", options.control_readers);
+    if (!readers) return options.wrong("control-readers", options.control_readers, kCure, {"no such group"});
+    identity.readers = readers->id;
   }
   return true;
 }

@@ -259,7 +259,7 @@ int open_trace(const Options& options, int& fd) noexcept {
 // start serves, in safe mode where it must. `good` tells that the options are in order.
 int start(Options& options, bool good, int count, char** arguments) noexcept {
   SafeMode safe;
-  if (!options.check && !safe.begin(options, {arguments, static_cast<std::size_t>(count)})) return 0;
+  if (!options.check && !safe.begin(options, good, {arguments, static_cast<std::size_t>(count)})) return 0;
   if (safe.on()) return serve_safely(options, safe, count, arguments);
   return good ? serve(options, safe, count, arguments) : 2;
 }

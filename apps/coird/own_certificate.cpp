@@ -149,12 +149,12 @@ void take_up(SelfSigned& fresh) noexcept {
 }
 
 // store writes g_own into its file. False: it could not, which has been said.
-bool store(const Paths& paths, const char* state) noexcept {
+bool store(const Paths& paths, const Options& options) noexcept {
   if (!g_own.may_store) {
     note(kNext, paths.pem, "left as it is");
     return false;
   }
-  make_state_folder(state);
+  make_state_folder(options);
   const auto stored = write_state(paths.pem, g_own.view());
   if (!stored) {
     note(kNext, paths.pem, describe(stored.error()));
@@ -226,8 +226,7 @@ coir::TlsContext use_own_certificate(const Options& options, bool at_start, cons
   const Renewal renewal = coir::on_worker_stack([&]() noexcept { return renew(at_start, context); });
   if (fault == nullptr) fault = "damaged";
   if (renewal == Renewal::failed) return failed(cure, paths.pem, fault);
-  if (g_own.only_here && store(paths, options.state) && was_only_here)
-    note("it was in memory only", paths.pem, "stored");
+  if (g_own.only_here && store(paths, options) && was_only_here) note("it was in memory only", paths.pem, "stored");
   tell(renewal, paths.pem, fault);
   if (!g_own.only_here) publish(paths.certificate);
   if (at_start) print_fingerprint();

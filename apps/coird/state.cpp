@@ -83,7 +83,8 @@ void keep_state(const char* folder) noexcept {
   if (::getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) return;
   // A clock that is not set must not take back the time of an earlier run, whose seed may be used up.
   const bool earlier = !coir::time_valid() && g_seen.tv_sec != 0;
-  static_cast<void>(write_state(path.text, seed, earlier ? std::optional(g_seen) : std::nullopt));
+  const auto kept = write_state(path.text, seed, earlier ? std::optional(g_seen) : std::nullopt);
+  if (!kept) tell_unkept(path.text, kept.error());
   explicit_bzero(seed, sizeof seed);
 }
 

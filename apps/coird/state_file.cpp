@@ -4,17 +4,34 @@
 #include <coir/file.h>
 #include <coir/sum.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "complaint.h"
+#include "identity.h"
 #include "in_folder.h"
 
-void make_state_folder(const char* folder) noexcept {
-  if (::mkdir(folder, 0755) != 0) return;
+namespace {
+
+// give gives the new folder to whom coird becomes: returns 0, or errno.
+int give(const char* folder, const Identity& owner) noexcept {
+  const coir::File made(::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return made.is_open() && ::fchown(made.fd(), owner.user, owner.group) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+void make_state_folder(const Options& options) noexcept {
+  Identity owner;
+  // A folder that was made for somebody else would be useless for good.
+  if (::access(options.state, F_OK) == 0 || find_owner(options, owner) != nullptr) return;
+  if (::mkdir(options.state, 0755) != 0) return;
+  if (const int error = owner.changes ? give(options.state, owner) : 0; error != 0)
+    warn({options.state, ": it does not belong to whom coird becomes: ", coir::Error::from_errno(error)});
   // Else a loss of power could take the folder, with all that was written there.
-  auto parent = coir::File::open(InFolder(folder, "..").text);
+  auto parent = coir::File::open(InFolder(options.state, "..").text);
   if (parent) static_cast<void>(parent->sync());
 }
 
@@ -58,4 +75,8 @@ std::expected<void, coir::Error> write_state(const char* path, std::span<const c
   static_cast<void>(next->write(coir::sum_line(coir::sum_of(end, coir::sum_of(content)), line)));
   if (date) static_cast<void>(next->date_from(*date));
   return next->commit();
+}
+
+void tell_unkept(const char* path, coir::Error error) noexcept {
+  if (error.sys != EROFS && error != coir::ErrorCode::not_found) warn({path, ": it stays as it was: ", error});
 }

@@ -9,11 +9,14 @@
 #include <span>
 #include <string_view>
 
+#include "options/options.h"
+
 // The files of the folder of --state. README.md lists them. Each is replaced whole, and ends with the line of its sum
 // (coir/sum.h); a kill or a loss of power leaves the old content or the new one.
 
-// make_state_folder makes the folder, if its parent is there. Where it cannot, the first write there says so.
-void make_state_folder(const char* folder) noexcept;
+// make_state_folder makes the folder, if its parent is there, for the user that coird becomes. If it cannot, the first write
+// there says so.
+void make_state_folder(const Options& options) noexcept;
 
 // remove_leftovers removes the temporary files that kills have left there, unless a coirctl writes there now.
 void remove_leftovers(const char* folder) noexcept;
@@ -29,7 +32,9 @@ std::optional<std::string_view> read_state(const char* path, std::span<char> roo
 
 // write_state makes `content`, and `end` behind it, the content of a file that its owner alone can read, changed at `date` if
 // it is given.
-// When it has returned without an error, a loss of power takes nothing back.
+// When it has returned without an error, a loss of power takes nothing back. Else tell_unkept says so, but for a folder that is
+// read-only or not there: the line about the record of the run covers it.
 [[nodiscard]] std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
                                                            std::optional<timespec> date = std::nullopt,
                                                            std::string_view end = {}) noexcept;
+void tell_unkept(const char* path, coir::Error error) noexcept;

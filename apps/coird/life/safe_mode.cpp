@@ -87,9 +87,9 @@ bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
 
 }  // namespace
 
-bool SafeMode::begin(const Options& options, std::span<char*> arguments) noexcept {
+bool SafeMode::begin(const Options& options, bool good, std::span<char*> arguments) noexcept {
   options_ = &options;
-  if (options.state_given) make_state_folder(options.state);
+  if (good && options.state_given) make_state_folder(options);
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
   if (is_there(InFolder(options.state, "safe").text)) return reason_ = Reason::asked, true;
@@ -209,8 +209,8 @@ void SafeMode::keep_good() const noexcept {
   const std::string_view end = content.empty() || content.back() == '\n' ? "" : "\n";
   const auto whole = coir::sum_of(end, config_);
   const auto kept = sum_of_file(good.text, coir::kEmptySum);
-  if (kept != coir::sum_of(coir::sum_line(whole, line), whole))
-    static_cast<void>(write_state(good.text, content, {}, end));
+  if (kept == coir::sum_of(coir::sum_line(whole, line), whole)) return;
+  if (const auto written = write_state(good.text, content, {}, end); !written) tell_unkept(good.text, written.error());
 }
 
 void SafeMode::serving() noexcept {
@@ -232,7 +232,7 @@ void SafeMode::stopped() noexcept {
   const InFolder path(options_->state, "starts");
   if (!counts_) return;
   if (!on()) {
-    static_cast<void>(coir::remove_file(path.text));
+    if (const auto removed = coir::remove_file(path.text); !removed) tell_unkept(path.text, removed.error());
   } else if (is_there(path.text)) {
     // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
     keep({.count = kLoop + 1, .of = now_.of});
