@@ -21,6 +21,7 @@
 
 #include "complaint.h"
 #include "own_names.h"
+#include "private_file.h"
 #include "state_file.h"
 
 namespace {
@@ -101,6 +102,8 @@ const char* recall(const std::expected<coir::File, coir::Error>& file) noexcept 
   g_own.whole = content.has_value();
   g_own.size = content ? content->size() : *got;
   g_own.text[g_own.size] = '\0';
+  // Root may have made it. In a folder of the user's it may be another file of root's, but then it is not whole.
+  if (g_own.whole) give_secret(file->fd());
   return *got != 0 ? nullptr : "empty";
 }
 
@@ -161,6 +164,8 @@ bool store(const Paths& paths, const Options& options) noexcept {
     return false;
   }
   g_own.only_here = false;
+  // It is given to whom coird becomes as one that an earlier run has made.
+  if (options.user != nullptr || options.group != nullptr) static_cast<void>(recall(open_state(paths.pem)));
   return true;
 }
 
