@@ -213,12 +213,21 @@ void SafeMode::keep_good() const noexcept {
   if (const auto written = write_state(good.text, content, {}, end); !written) tell_unkept(good.text, written.error());
 }
 
+// forget has no later start count this run, or those before it.
+void SafeMode::forget() const noexcept {
+  const InFolder path(options_->state, "starts");
+  if (const auto removed = coir::remove_file(path.text); !removed) tell_unkept(path.text, removed.error());
+}
+
 void SafeMode::serving() noexcept {
 #if !COIR_NO_ASYNC
   if (on() || !counts_) return;
   minute_ = coir::spawn({.name = "safe mode", .stack = 16_KiB}, [this] {
     const auto stopped = stops_.wait(coir::Deadline::after(60s));
-    if (!stopped && stopped.error() == coir::ErrorCode::timed_out) keep_good();
+    if (stopped || stopped.error() != coir::ErrorCode::timed_out) return;
+    keep_good();
+    // Its end may be one with the machine's, whose next boot knows no time of it.
+    forget();
   });
 #endif
 }
@@ -232,7 +241,7 @@ void SafeMode::stopped() noexcept {
   const InFolder path(options_->state, "starts");
   if (!counts_) return;
   if (!on()) {
-    if (const auto removed = coir::remove_file(path.text); !removed) tell_unkept(path.text, removed.error());
+    forget();
   } else if (is_there(path.text)) {
     // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
     keep({.count = kLoop + 1, .of = now_.of});

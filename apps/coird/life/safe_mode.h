@@ -32,8 +32,8 @@ class SafeMode {
   // says so, why, and how to leave.
   void apply(Options& options, const Options* good) noexcept;
 
-  // serving begins the minute after which the configuration is a good one; stopped ends it, and makes a run that was
-  // asked to stop no short one. In the run.
+  // serving begins the minute after which the configuration is a good one and the run no short one; stopped ends it, and makes
+  // a run that was asked to stop no short one. In the run.
   void serving() noexcept;
   void stopped() noexcept;
 
@@ -47,6 +47,7 @@ class SafeMode {
   const char* how() const noexcept;
   void keep(const Starts& starts) const noexcept;
   void keep_good() const noexcept;
+  void forget() const noexcept;
 
   const Options* options_ = nullptr;
   Starts now_;
