@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <string_view>
 
 #include "../complaint.h"
@@ -55,13 +56,21 @@ std::uint32_t this_boot() noexcept {
   return text ? coir::sum_of(*text) : 0;
 }
 
-// look_at_record tells whether another coird has the folder, and whether the last one hung.
-bool look_at_record(const char* folder, bool& hung) noexcept {
+// ended_early tells whether a run has recorded an end of its own within a minute, such as a crash or a hang.
+bool ended_early(const coir::PastEnd& run) noexcept {
+  const std::string_view uptime = run.value("uptime_ms");
+  std::uint64_t ms = 0;
+  const bool told = std::from_chars(uptime.data(), uptime.data() + uptime.size(), ms).ec == std::errc{};
+  return told && run.end != coir::End::clean && ms < kShortMs;
+}
+
+// look_at_record tells whether another coird has the folder, and whether the last one has failed early.
+bool look_at_record(const char* folder, bool& failed) noexcept {
   static constinit char room[coir::EndRecord::kSlotBytes];
   coir::PastEnds ends;
   coir::PastEnd last;
   if (!ends.open(folder)) return false;
-  hung = ends.read(room, last) && last.end == coir::End::hang;
+  failed = ends.read(room, last) && ended_early(last);
   return ends.running();
 }
 
@@ -93,8 +102,8 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
   if (is_there(InFolder(options.state, "safe").text)) return reason_ = Reason::asked, true;
-  bool hung = false;
-  if (look_at_record(options.state, hung)) return true;
+  bool failed = false;
+  if (look_at_record(options.state, failed)) return true;
   remove_leftovers(options.state);
   config_ = sum_of_file(options.config, coir::kEmptySum);
   now_ = {.began_ms = since_boot_ms(), .boot = this_boot(), .of = sum_of_all(options, arguments)};
@@ -102,7 +111,7 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
   char room[192];
   Starts kept;
   const auto text = read_state(path.text, room);
-  if (text && read_starts(*text, kept)) runs_ = short_runs(kept, now_, hung);
+  if (text && read_starts(*text, kept)) runs_ = short_runs(kept, now_, failed);
   if (runs_ >= kLoop) reason_ = Reason::loop;
   if (const std::uint64_t seconds = pause_after(runs_); seconds != 0) {
     if (!pause(runs_, seconds)) return false;

@@ -7,18 +7,17 @@
 
 namespace {
 
-constexpr std::uint64_t kShortMs = 60'000;
 constexpr std::uint64_t kLongestPause = 30;
 constexpr std::string_view kFormat = "coird starts 1\n";
 
 }  // namespace
 
-std::uint64_t short_runs(const Starts& kept, const Starts& now, bool hung) noexcept {
+std::uint64_t short_runs(const Starts& kept, const Starts& now, bool failed) noexcept {
   if (kept.of != now.of) return 0;
   const bool loop = kept.count > kLoop;  // the last run was in safe mode
   std::uint64_t runs = 0;
   if (kept.boot != now.boot) {
-    runs = hung || kept.count == 0 ? kept.count : kept.count - 1;
+    runs = failed || kept.count == 0 ? kept.count : kept.count - 1;
   } else if (now.began_ms - kept.began_ms < kShortMs) {
     runs = kept.count;
   }

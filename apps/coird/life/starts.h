@@ -14,10 +14,12 @@ struct Starts {
 
 inline constexpr std::uint64_t kLoop = 5;  // short runs in a row that make a crash loop
 
+inline constexpr std::uint64_t kShortMs = 60'000;
+
 // short_runs tells how many runs in a row have ended within a minute of their start, by what was kept and by this
-// start, `now`. A run that ended with the machine is none, unless it `hung`. A crash loop stays one, whatever comes
-// later, until the sum `of` changes.
-std::uint64_t short_runs(const Starts& kept, const Starts& now, bool hung) noexcept;
+// start, `now`. A run that ended with the machine is none, unless it had `failed` before, within that minute. A crash loop
+// stays one, whatever comes later, until the sum `of` changes.
+std::uint64_t short_runs(const Starts& kept, const Starts& now, bool failed) noexcept;
 
 // pause_after is how many seconds coird waits after so many short runs, before it binds an address.
 std::uint64_t pause_after(std::uint64_t runs) noexcept;

@@ -58,12 +58,15 @@ class State(tempfile.TemporaryDirectory):
             lines.setdefault(key, []).append(value)
         return lines
 
-    def in_another_boot(self):
-        """Makes the latest record one of another boot."""
+    def in_another_boot(self, uptime_ms=None):
+        """Makes the latest record one of another boot, whose end, if it has one, came after that time."""
         slots = self.slots()
         at = max(range(len(slots)), key=lambda i: self.number_of(slots[i]))
-        head = re.sub(rb"\nboot: .*\n", b"\nboot: another\n", slots[at].split(b"\n# sum: ")[0] + b"\n")
-        slots[at] = (head + sum_line(head)).ljust(SLOT, b"\n")
+        parts = [part + b"\n" for part in re.split(rb"\n# sum: \w{8}\n", slots[at])[:-1]]
+        parts[0] = re.sub(rb"\nboot: .*\n", b"\nboot: another\n", parts[0])
+        if uptime_ms is not None:
+            parts[1] = re.sub(rb"\nuptime_ms: .*\n", b"\nuptime_ms: %d\n" % uptime_ms, parts[1])
+        slots[at] = b"".join(part + sum_line(part) for part in parts).ljust(SLOT, b"\n")
         with open(self.file, "r+b") as file:
             file.write(b"".join(slots))
 
