@@ -1,5 +1,4 @@
 #include <coir/config.h>
-#include <coir/file.h>
 #include <coir/http/files.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
@@ -7,8 +6,6 @@
 #include <coir/port/limits.h>
 #include <coir/program.h>
 #include <coir/signal.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -32,6 +29,7 @@
 #include "reporting.h"
 #include "sandbox.h"
 #include "state.h"
+#include "trace_file.h"
 
 namespace {
 
@@ -60,18 +58,6 @@ int unusable(const Options& options, const char* option, const char* name, coir:
              const char* cure) noexcept {
   options.wrong(option, name, cure, {error});
   return 2;
-}
-
-// open_trace opens the file that --trace names, before anything is served; -1 without one.
-int open_trace(const Options& options, int& fd) noexcept {
-  fd = -1;
-  if (options.trace == nullptr) return 0;
-  coir::UnsharedFile file = coir::open_unshared(options.trace, O_WRONLY, 0644);
-  if (file.error == 0 && ::ftruncate(file.fd, 0) != 0) file.error = errno;
-  fd = file.fd;
-  return file.error == 0 ? 0
-                         : unusable(options, "trace", options.trace, coir::Error::from_errno(file.error),
-                                    "name a file that coird can write, in a folder that there is");
 }
 
 [[gnu::noinline]] int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
@@ -176,7 +162,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   if (!daemon.listeners.open(options, opened)) return 1;
   if (!control.open(options, identity) || !log_feed.open(options, identity)) return 2;
   int trace = -1;
-  if (const int status = open_trace(options, trace); status != 0) return status;
+  if (!open_trace(options, trace)) return 2;
   feeder.open();
   keep_writes(options);
   if (!become(identity)) return 1;

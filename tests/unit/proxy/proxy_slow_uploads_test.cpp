@@ -158,7 +158,7 @@ TEST(ProxySlowUploads, rest_between_any_two_bytes) {
   });
 }
 
-// What has come of them lies in buffers that others would fill with their own.
+// Their text lies in buffers that others would fill with their own.
 TEST(ProxySlowUploads, half_of_the_trailers_is_sent_under_nobody_elses_request) {
   Heard taken;
   Taking upstream{.end = "\r\n\r\n", .taken = &taken};
