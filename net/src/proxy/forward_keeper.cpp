@@ -11,17 +11,8 @@
 #include "http/connection/coarse_clock.h"
 #include "http/session/engine.h"
 #include "proxy/forwarding.h"
-#include "socket/kernel.h"
 
 namespace coir::http {
-namespace {
-
-// shorter is the shorter of two times, of which 0 is none.
-std::int64_t shorter(std::int64_t one, std::int64_t other) noexcept {
-  return one == 0 || other == 0 ? one + other : std::min(one, other);
-}
-
-}  // namespace
 
 std::expected<ForwardKeeper*, Error> ForwardKeeper::create() noexcept {
   void* const memory = take_charged(account::http, sizeof(ForwardKeeper));
@@ -132,107 +123,6 @@ void ForwardKeeper::woken(RestingWait& resting) noexcept {
   }
   if (last) self.free_pair(pair);
   if (rested != nullptr) self.serve_soon(*rested);
-}
-
-// end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it.
-void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
-  Connection& connection = *pair.client;
-  const bool stays = how == Next::end && pair.content.whole && pair.client_stays;
-  const std::uint32_t requests = pair.requests;
-  if (how == Next::cut) {
-    counters.cut.fetch_add(1, std::memory_order_relaxed);
-    pair.lease.failed(UpstreamFault::broken_off);
-    if (hides_cut(pair)) abandon(connection);
-  } else if (pair.content.whole) {
-    pair.lease.give_back(pair.reusable);
-  } else {
-    counters.cancelled.fetch_add(1, std::memory_order_relaxed);
-  }
-  release(pair);
-  stays ? give_back(connection, requests) : close(connection);
-}
-
-// hides_cut tells whether only a reset has the client see that the response is not whole. In chunks, or by the length, the
-// end of the connection tells.
-bool ForwardKeeper::hides_cut(const ForwardPair& pair) noexcept {
-  return !pair.tunnel && pair.content.end != ContentEnd::length && !pair.writes_chunks;
-}
-
-void ForwardKeeper::farewell(Connection& connection) noexcept {
-  release(pair_of(connection));
-}
-
-void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
-  release(*reinterpret_cast<ForwardPair*>(mark));
-}
-
-// release gives back all that was kept of a pair but its connection. A wake that is about to run frees the record.
-void ForwardKeeper::release(ForwardPair& pair) noexcept {
-  bool free = true;
-  {
-    Locked locked(lock_);
-    for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
-      if (wait->armed && (is_forgotten() || disarm_resting_wait(*wait))) wait->armed = false;
-      if (wait->armed) free = false;
-    }
-    pair.dying = true;
-  }
-  pair.unsent_to_client.give();
-  pair.unsent_to_upstream.give();
-  pair.trailers.give();
-  pair.lease.give_back(false);
-  // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
-  if (pair.streams != nullptr) pair.streams->fetch_sub(1, std::memory_order_release);
-  if (free) free_pair(pair);
-}
-
-void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
-  destroy_charged(account::streams, &pair);
-  // release pairs with the acquire in stopped: nothing of the keeper's is touched from here on.
-  pairs_.fetch_sub(1, std::memory_order_release);
-}
-
-// is_stuck tells of a client that has taken nothing for `write_ms`. That its socket has room again says so only now and
-// then (Session::send_patiently), so what it has acknowledged within half of the time counts, too.
-bool ForwardKeeper::is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept {
-  const std::int64_t since_ns = pair.unacknowledged >= 0 ? pair.looked_ns : pair.client->since_ns;
-  if (since_ns + write_ms * 500'000 > now_ns) return false;
-  const int held = kernel::unsent(pair.client->stream.fd());
-  if (held < 0) return since_ns + write_ms * 1'000'000 <= now_ns;
-  if (pair.unacknowledged >= 0 && held >= pair.unacknowledged) return true;
-  pair.unacknowledged = held;
-  pair.looked_ns = now_ns;
-  return false;
-}
-
-// look_around cuts a pair on which nothing has moved for longer than its rules allow, or than a side may take to take what
-// it is sent.
-bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
-  if (!any_limit_.load(std::memory_order_relaxed)) return false;
-  const auto is_silent = [now_ns, write_ms = engine()->options.write_timeout.count()](const Connection& each, bool&) {
-    ForwardPair& pair = pair_of(each);
-    if (pair.awaits_client() && is_stuck(pair, now_ns, write_ms)) return true;
-    // An upstream owes no content while the client takes none.
-    std::int64_t most_ms = pair.is_content && pair.awaits_client() ? 0 : pair.rest_idle_ms;
-    if (pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
-    return most_ms != 0 && each.since_ns + most_ms * 1'000'000 <= now_ns;
-  };
-  Connection* const connection = take(Direction::readable, is_silent);
-  if (connection == nullptr) return false;
-  ForwardPair& pair = pair_of(*connection);
-  const bool is_slow = pair.awaits_client();
-  auto& counter = is_slow ? counters.cancelled : pair.is_content ? counters.cut : counters.silent;
-  counter.fetch_add(1, std::memory_order_relaxed);
-  // Before the descriptor goes, on which the pair's waits sleep.
-  const bool resets = is_slow || hides_cut(pair);
-  release(pair);
-  if (resets) abandon(*connection);
-  close(*connection);
-  return true;
-}
-
-bool ForwardKeeper::stopped() noexcept {
-  return pairs_.load(std::memory_order_acquire) == 0;
 }
 
 // keep_trailers has the pair take those that have come, and those that come.

@@ -3,6 +3,8 @@
 #include <coir/http/wire/chunked.h>
 #include <coir/resting_wait.h>
 
+#include <algorithm>
+
 #include "base/buffer_pool.h"
 #include "http/message/response_parser.h"
 #include "http/session/keeper.h"
@@ -71,7 +73,7 @@ struct ForwardPair {
 
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
 //
-//   forward_keeper.cpp   how pairs begin, rest and end        pair_transfer.cpp   how bytes pass
+//   forward_keeper.cpp   how pairs begin and rest        pair_transfer.cpp   how bytes pass        pair_end.cpp   how they end
 //   forward_names.cpp    the names that it and its requests have
 class ForwardKeeper final : public Keeper {
  public:
@@ -103,6 +105,10 @@ class ForwardKeeper final : public Keeper {
 
   ForwardKeeper() noexcept;
 
+  // shorter is the shorter of two times, of which 0 is none.
+  static std::int64_t shorter(std::int64_t one, std::int64_t other) noexcept {
+    return one == 0 || other == 0 ? one + other : std::min(one, other);
+  }
   static ForwardPair& pair_of(const Connection& connection) noexcept {
     return *reinterpret_cast<ForwardPair*>(connection.mark);
   }
@@ -113,12 +119,14 @@ class ForwardKeeper final : public Keeper {
   bool arm(ForwardPair& pair, ForwardPair::Wait& wait, Stream& stream, Direction direction) noexcept;
   bool rest_pair(ForwardPair& pair) noexcept;
   static void woken(RestingWait& resting) noexcept;
+  static bool keep_trailers(ForwardPair& pair, const Forwarding& forwarding) noexcept;
+
+  // pair_end.cpp
   void end(ForwardPair& pair, Next how) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
   static bool is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
-  static bool keep_trailers(ForwardPair& pair, const Forwarding& forwarding) noexcept;
 
   // pair_transfer.cpp
   Next pass_down(ForwardPair& pair, KeptMemory memory) noexcept;
