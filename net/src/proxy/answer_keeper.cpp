@@ -127,19 +127,23 @@ void AnswerKeeper::dropped(std::uint64_t mark) noexcept {
   release(*reinterpret_cast<WaitingExchange*>(mark));
 }
 
-// release gives back all that was kept of an exchange but its connection.
+// release gives back all that was kept of an exchange but its connection. As in ForwardKeeper::release, `dying` is published
+// last: from then on the record is of a wake that could not be disarmed.
 void AnswerKeeper::release(WaitingExchange& waiting) noexcept {
-  bool free = true;
   {
     Locked locked(lock_);
     if (waiting.armed && (is_forgotten() || disarm_resting_wait(waiting))) waiting.armed = false;
-    free = !waiting.armed;
-    waiting.dying = true;
   }
   waiting.lease.leave();
   if (waiting.counted != nullptr) waiting.counted->fetch_sub(1, std::memory_order_relaxed);
   // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
   if (waiting.rules.streams != nullptr) waiting.rules.streams->fetch_sub(1, std::memory_order_release);
+  bool free = false;
+  {
+    Locked locked(lock_);
+    waiting.dying = true;
+    free = !waiting.armed;
+  }
   if (free) free_record(waiting);
 }
 

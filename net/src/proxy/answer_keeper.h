@@ -32,7 +32,7 @@ struct WaitingExchange : RestingWait {
   bool has_made_id = false;
   bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
   bool news = false;   // the upstream may have said something
-  bool dying = false;  // whoever ends the wait frees it
+  bool dying = false;  // whoever ends the wait frees it: set last
   char made_id[16];
   ForwardRules rules;
 

@@ -114,7 +114,7 @@ void ForwardKeeper::woken(RestingWait& resting) noexcept {
     Locked locked(self.lock_);
     wait.armed = false;
     if (pair.dying) {
-      last = !pair.from_upstream.armed && !pair.to_upstream.armed && !pair.to_client.armed;
+      last = !pair.sleeps();
     } else {
       wait.woken = true;
       pair.news = true;

@@ -66,8 +66,10 @@ struct ForwardPair {
   bool moved = false;           // some byte has, since the pair rested last
   bool is_content = false;      // a response with an end, for which an upstream has ForwardRules::idle
   bool news = false;            // a wait has ended; guarded by the keeper's lock
-  bool dying = false;           // whoever ends its last wait frees it; guarded by the keeper's lock
+  bool dying = false;           // whoever ends its last wait frees it: set last (release); guarded by the keeper's lock
 
+  // sleeps tells whether a wake of one of its waits is to come. With the keeper's lock.
+  bool sleeps() const noexcept { return from_upstream.armed || to_upstream.armed || to_client.armed; }
   bool awaits_client() const noexcept { return client_full || unsent_to_client; }
 };
 

@@ -40,16 +40,22 @@ void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
   release(*reinterpret_cast<ForwardPair*>(mark));
 }
 
-// release gives back all that was kept of a pair but its connection. A wake that is about to run frees the record.
+// release gives back all that was kept of a pair but its connection, and frees the record. A wake that another worker has
+// claimed cannot be disarmed and still runs: it then frees the record, if it finds `dying`. So `dying` is published last:
+//
+//   before `dying`   the record is the caller's, whose connection does not rest: a wake writes `armed`, `woken` and `news`,
+//                    and take_locked fails
+//   behind `dying`   the caller touches nothing of a record with an armed wait: the last wake frees it, and does not touch
+//                    the connection, which may be another client's by then
+//
+// Each side decides under the lock, which also orders what was given back before the free.
 void ForwardKeeper::release(ForwardPair& pair) noexcept {
-  bool free = true;
+  // Before the descriptors go, on which they sleep.
   {
     Locked locked(lock_);
     for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
       if (wait->armed && (is_forgotten() || disarm_resting_wait(*wait))) wait->armed = false;
-      if (wait->armed) free = false;
     }
-    pair.dying = true;
   }
   pair.unsent_to_client.give();
   pair.unsent_to_upstream.give();
@@ -57,6 +63,12 @@ void ForwardKeeper::release(ForwardPair& pair) noexcept {
   pair.lease.give_back(false);
   // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
   if (pair.streams != nullptr) pair.streams->fetch_sub(1, std::memory_order_release);
+  bool free = false;
+  {
+    Locked locked(lock_);
+    pair.dying = true;
+    free = !pair.sleeps();
+  }
   if (free) free_pair(pair);
 }
 
