@@ -16,12 +16,13 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::broken_off);
-    if (hides_cut(pair)) abandon(connection);
   } else if (pair.content.whole) {
     pair.lease.give_back(pair.reusable);
   } else {
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
   }
+  // A client that has ended its side alone still reads.
+  if ((how == Next::cut || !pair.content.whole) && hides_cut(pair)) abandon(connection);
   release(pair);
   stays ? give_back(connection, requests) : close(connection);
 }
@@ -32,8 +33,13 @@ bool ForwardKeeper::hides_cut(const ForwardPair& pair) noexcept {
   return !pair.tunnel && pair.content.end != ContentEnd::length && !pair.writes_chunks;
 }
 
+// The response is not whole: one that is ends by itself.
 void ForwardKeeper::farewell(Connection& connection) noexcept {
-  release(pair_of(connection));
+  ForwardPair& pair = pair_of(connection);
+  const bool resets = hides_cut(pair);
+  // Before the descriptor goes, on which the pair's waits sleep.
+  release(pair);
+  if (resets) abandon(connection);
 }
 
 void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
@@ -109,10 +115,8 @@ bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
   const bool is_slow = pair.awaits_client();
   auto& counter = is_slow ? counters.cancelled : pair.is_content ? counters.cut : counters.silent;
   counter.fetch_add(1, std::memory_order_relaxed);
-  // Before the descriptor goes, on which the pair's waits sleep.
-  const bool resets = is_slow || hides_cut(pair);
-  release(pair);
-  if (resets) abandon(*connection);
+  farewell(*connection);
+  if (is_slow) abandon(*connection);
   close(*connection);
   return true;
 }

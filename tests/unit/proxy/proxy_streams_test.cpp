@@ -524,4 +524,30 @@ TEST(ProxyStreams, streams_are_evicted_behind_idle_connections) {
       });
 }
 
+// Such a client takes a clean end of its connection for the end of the content.
+TEST(ProxyStreams, a_client_of_http_1_0_is_reset_if_its_response_ends_early) {
+  for (const bool is_evicted : {false, true}) {
+    through(
+        [](Peer& peer) {
+          peer.hear();
+          peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+          peer.until_gone();
+        },
+        {.rest_after = 10ms}, {.evict_after = 0ms},
+        [&](Server& server, const coir::Address& address, Stage& stage) {
+          coir::test::Client client(address);
+          expect(client.say("GET / HTTP/1.0\r\n\r\n") && client.hear("hello") && rests(stage));
+          expect(until([&] { return server.gauges().active == 0; }, soon()));
+          if (!is_evicted) client.end_its_side();
+          expect(until(
+              [&] {
+                if (is_evicted) coir::Pressure::make_room(coir::account::connections, SIZE_MAX);
+                return stage.forwarder->streams() == 0;
+              },
+              soon()));
+          expect(!client.hear_the_end());
+        });
+  }
+}
+
 }  // namespace proxy_streams_test
