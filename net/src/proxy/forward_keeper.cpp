@@ -139,15 +139,19 @@ bool ForwardKeeper::keep_trailers(ForwardPair& pair, const Forwarding& forwardin
 }
 
 ForwardPair* ForwardKeeper::keep(Forwarding& forwarding, std::span<const iovec> unsent) noexcept {
+  const Session& session = forwarding.session;
+  const ParsedResponse& response = forwarding.response;
+  const bool tunnel = response.status == 101;
+  // The next request lies in the session's buffers. Behind a response that has an end it will be answered.
+  if (!tunnel && !forwarding.rests_at_once && session.body_at_ != session.end_) return nullptr;
   auto* const made = construct_charged<ForwardPair>(account::streams);
   if (made == nullptr) return nullptr;
   pairs_.fetch_add(1, std::memory_order_relaxed);
   ForwardPair& pair = *made;
   pair.keeper = this;
-  const ParsedResponse& response = forwarding.response;
-  pair.tunnel = response.status == 101;
+  pair.tunnel = tunnel;
   pair.content = forwarding.relayed;
-  pair.writes_chunks = forwarding.session.content_kind_ == Session::Content::chunked;
+  pair.writes_chunks = session.content_kind_ == Session::Content::chunked;
   pair.reusable = response.keep_alive && pair.content.end != ContentEnd::close && !pair.tunnel && !pair.content.strays;
   const bool trails = pair.writes_chunks && forwarding.takes_trailers && pair.content.end == ContentEnd::chunked;
   if (!store(pair.unsent_to_client, unsent) || (trails && !keep_trailers(pair, forwarding)) ||
@@ -161,8 +165,8 @@ ForwardPair* ForwardKeeper::keep(Forwarding& forwarding, std::span<const iovec> 
   const std::int64_t idle_ms = pair.is_content ? forwarding.rules.idle.count() : 0;
   pair.rest_idle_ms = static_cast<std::uint32_t>(shorter(forwarding.rules.rest_idle.count(), idle_ms));
   if (pair.rest_idle_ms != 0) any_limit_.store(true, std::memory_order_relaxed);
-  const Session& session = forwarding.session;
   pair.requests = session.connection_->requests;
+  pair.client_keeps = !tunnel && session.request_.keep_alive;
   pair.client_stays = session.keep_ && !session.ends_by_close() && session.body_at_ == session.end_;
   pair.streams = forwarding.rules.streams;
   if (pair.streams != nullptr) pair.streams->fetch_add(1, std::memory_order_relaxed);

@@ -62,6 +62,7 @@ struct ForwardPair {
   bool upstream_ended = false;  // nothing more is to be read from it
   bool client_ended = false;    // of a tunnel: nothing more is to be read from it
   bool client_stays = false;    // the client's connection serves further requests behind the response
+  bool client_keeps = false;    // it has not said that its request is the last
   bool client_news = false;     // something has been heard of the client's socket, but not read
   bool moved = false;           // some byte has, since the pair rested last
   bool is_content = false;      // a response with an end, for which an upstream has ForwardRules::idle

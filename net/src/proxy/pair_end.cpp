@@ -8,10 +8,14 @@
 
 namespace coir::http {
 
-// end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it.
+// end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it. A client
+// that has sent more, or may, is given time for what it has been sent: to close over unread bytes resets the connection.
 void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   Connection& connection = *pair.client;
   const bool stays = how == Next::end && pair.content.whole && pair.client_stays;
+  const bool resets = (how == Next::cut || !pair.content.whole) && hides_cut(pair);
+  const bool has_left = how == Next::end && !pair.content.whole && !pair.tunnel;
+  const bool sends_more = pair.client_keeps;
   const std::uint32_t requests = pair.requests;
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
@@ -22,9 +26,11 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
   }
   // A client that has ended its side alone still reads.
-  if ((how == Next::cut || !pair.content.whole) && hides_cut(pair)) abandon(connection);
+  if (resets) abandon(connection);
   release(pair);
-  stays ? give_back(connection, requests) : close(connection);
+  if (stays) return give_back(connection, requests);
+  if (resets || has_left || !(sends_more || kernel::has_input(connection.stream.fd()))) return close(connection);
+  linger(connection);
 }
 
 // hides_cut tells whether only a reset has the client see that the response is not whole. In chunks, or by the length, the

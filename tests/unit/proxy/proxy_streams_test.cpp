@@ -550,4 +550,26 @@ TEST(ProxyStreams, a_client_of_http_1_0_is_reset_if_its_response_ends_early) {
   }
 }
 
+TEST(ProxyStreams, a_request_that_came_with_the_one_before_is_answered_behind_its_pause) {
+  Steps steps;
+  through(
+      [&](Peer& peer) {
+        while (!peer.hear().empty()) {
+          peer.say("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+          steps.await(1);
+          peer.say("def");
+        }
+      },
+      {.rest_after = 1ms},
+      [&](const coir::Address& address, Stage& stage) {
+        steps.allow(0);
+        coir::test::Client client(address);
+        expect(client.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("abc"));
+        // A response that rested would leave nobody to answer the second request.
+        static_cast<void>(until([&] { return stage.forwarder->streams() != 0; }, coir::Deadline::after(50ms)));
+        steps.allow(1);
+        expect(client.hear("abcdefHTTP/1.1 200 OK"));
+      });
+}
+
 }  // namespace proxy_streams_test

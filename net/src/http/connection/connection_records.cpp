@@ -25,6 +25,7 @@ Connection* ConnectionRecords::take() noexcept {
     connection = new (array_ + used_++) Connection();
   }
   connection->taken = true;
+  connection->owes = Owes::head;
   ++taken_;
   return connection;
 }

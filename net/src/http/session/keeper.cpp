@@ -126,6 +126,13 @@ void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept 
   lose();
 }
 
+void Keeper::linger(Connection& connection) noexcept {
+  end_log(connection);
+  connection.stream.shutdown_write();
+  connection.owes = Owes::end;
+  give_back(connection, 0);
+}
+
 void Keeper::abandon(Connection& connection) noexcept {
   // A stream that is closed tells nothing of what it was given.
   end_log(connection);

@@ -222,6 +222,10 @@ class Keeper {
   // kept. It has served `requests` before.
   void give_back(Connection& connection, std::uint32_t requests) noexcept;
 
+  // linger has the client read what it was sent before the server closes a connection that belongs to the caller, whatever
+  // else the client sends meanwhile, for at most ServerOptions::linger_timeout.
+  void linger(Connection& connection) noexcept;
+
   // abandon has the client see that what it was sent is not whole. close follows.
   static void abandon(Connection& connection) noexcept;
 

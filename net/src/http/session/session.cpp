@@ -219,11 +219,14 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
     watch.meet(*connection, *this);
     begin_ = end_ = seen_ = out_used_ = 0;
     ended_ns_ = 0;
-    broken_ = cut_short_ = hurried_ = look_again_ = false;
+    // A keeper has sent the last answer, and ended this side.
+    const bool lingers = connection->owes == Owes::end;
+    cut_short_ = lingers;
+    broken_ = hurried_ = look_again_ = false;
     if (connection->has_half_head) [[unlikely]]
       take_half_head();
     for (;;) {
-      After after = After::go_on;
+      After after = lingers ? After::linger : After::go_on;
       if constexpr (kTls) {
         if (connection->tls != nullptr) after = advance_handshake();
       }
