@@ -127,7 +127,8 @@ class ForwardKeeper final : public Keeper {
   // pair_end.cpp
   void end(ForwardPair& pair, Next how) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
-  static bool is_stuck(ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
+  static bool may_be_stuck(const ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
+  static bool is_stuck(ForwardPair& pair, std::int64_t now_ns) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 

@@ -267,7 +267,7 @@ void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMem
 
 void ForwardKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
   ForwardPair& pair = pair_of(connection);
-  pair.client_news = connection.awaits == Direction::readable;
+  if (connection.awaits == Direction::readable) pair.client_news = true;
   go_on(pair, memory);
 }
 

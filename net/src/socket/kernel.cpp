@@ -1,5 +1,6 @@
 #include "socket/kernel.h"
 
+#include <coir/port/spinning.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -27,6 +28,7 @@ T negative_errno(T result) noexcept {
 }
 
 ssize_t receive(int fd, void* into, std::size_t size) noexcept {
+  port::expect_no_spinlock("recv");
   return negative_errno(::recv(fd, into, size, 0));
 }
 
@@ -35,10 +37,12 @@ ssize_t receive(int fd, void* into, std::size_t size) noexcept {
 }
 
 [[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept {
+  port::expect_no_spinlock("send");
   return negative_errno(::send(fd, from, size, flags | MSG_NOSIGNAL));
 }
 
 [[gnu::noinline]] ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept {
+  port::expect_no_spinlock("sendmsg");
   msghdr message = {};
   message.msg_iov = const_cast<iovec*>(parts);
   message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
@@ -55,11 +59,13 @@ ssize_t receive(int fd, void* into, std::size_t size) noexcept {
 }
 
 [[gnu::noinline]] ssize_t peek(int fd) noexcept {
+  port::expect_no_spinlock("recv");
   char byte;
   return negative_errno(::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
 }
 
 [[gnu::noinline]] ssize_t peek(int fd, void* into, std::size_t size) noexcept {
+  port::expect_no_spinlock("recv");
   return negative_errno(::recv(fd, into, size, MSG_PEEK | MSG_DONTWAIT));
 }
 
@@ -68,26 +74,31 @@ ssize_t receive(int fd, void* into, std::size_t size) noexcept {
 }
 
 bool has_input(int fd) noexcept {
+  port::expect_no_spinlock("recv");
   char byte;
   return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 bool has_connection(int fd) noexcept {
+  port::expect_no_spinlock("poll");
   pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&entry, 1, 0) > 0;
 }
 
 bool has_hung_up(int fd) noexcept {
+  port::expect_no_spinlock("poll");
   pollfd entry = {.fd = fd, .events = POLLRDHUP, .revents = 0};
   return ::poll(&entry, 1, 0) > 0;
 }
 
 bool has_failed(int fd) noexcept {
+  port::expect_no_spinlock("poll");
   pollfd entry = {.fd = fd, .events = 0, .revents = 0};
   return ::poll(&entry, 1, 0) > 0;
 }
 
 [[gnu::noinline]] int unsent(int fd) noexcept {
+  port::expect_no_spinlock("ioctl");
   int bytes = 0;
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }
