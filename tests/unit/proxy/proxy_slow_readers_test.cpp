@@ -258,23 +258,6 @@ TEST(ProxySlowReaders, get_the_trailers_that_they_take) {
   });
 }
 
-// A close with unread bytes resets the connection, and the kernel drops what the client has not had. One that has had all
-// but does not end its side is left.
-TEST(ProxySlowReaders, get_content_whole_in_spite_of_bytes_behind_their_requests) {
-  for (const auto framing : {Bulk::Framing::length, Bulk::Framing::chunked}) {
-    Bulk bulk{framing};
-    through(bulk.script(), {}, {.linger_timeout = 200ms}, [&](Server& server, const Address&, Stage& stage) {
-      SlowReader reader(slowly(server));
-      const int little = 4096;
-      ::setsockopt(reader.client.stream.fd(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
-      reader.ask(kShort, "Connection: close\r\n");
-      expect(rest(server, stage, 1) && reader.client.say("\r\n"));
-      expect(reader.reads_all(kShort) && reader.client.hear_the_end());
-      expect(until([&] { return server.gauges().open == 0; }, soon()));
-    });
-  }
-}
-
 TEST(ProxySlowReaders, one_that_reads_nothing_is_left_behind_its_time) {
   Bulk bulk;
   through(bulk.script(), {}, {.write_timeout = 200ms}, [&](Server& server, const Address&, Stage& stage) {
