@@ -251,6 +251,11 @@ class Daemon:
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
 
+    def traced(self):
+        """The process of the daemon below strace, which passes no signal on."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as children:
+            return int(children.read().split()[0])
+
     def freeze(self):
         """Stops every thread; SIGCONT lets them go on."""
         self.signal(signal.SIGSTOP)
