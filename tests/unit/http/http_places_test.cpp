@@ -8,9 +8,11 @@
 #include <coir/select.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include <optional>
 
+#include "tests/support/far_end.h"
 #include "tests/support/scale.h"
 #include "tests/unit/http/handler_server.h"
 
@@ -232,7 +234,13 @@ TEST(HttpPlaces, half_a_head_makes_room_for_another_client_and_is_answered) {
       client.emplace(address);
       expect(client->say("GET /now HTTP/1.1\r\nHost: "));
       ++resting;
-      expect(until([&] { return server.gauges().idle == resting && server.gauges().active == 0; }, soon()));
+      // The server has read it, and it rests: in this order they are closed.
+      const auto rests = [&] {
+        int unread = 1;
+        return ::ioctl(far_end(client->stream.fd()), FIONREAD, &unread) == 0 && unread == 0 &&
+               server.gauges().idle == resting && server.gauges().active == 0;
+      };
+      expect(until(rests, soon()));
     }
     Client other(address);
     expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));

@@ -339,7 +339,7 @@ TEST(ProxyStreams, a_tunnels_sockets_are_probed_and_given_up) {
         static_cast<void>(peer.hear());
         peer.say(kSwitch);
         steps.await(1);
-        upstream_is_probed = is_probed(peer.fd());
+        upstream_is_probed = until([&] { return is_probed(peer.fd()); }, soon());
         peer.say("looked");
         static_cast<void>(peer.hear_content(1));
       },
@@ -348,7 +348,7 @@ TEST(ProxyStreams, a_tunnels_sockets_are_probed_and_given_up) {
         upstream_is_probed = false;
         coir::test::Client client(address);
         expect(client.say(kUpgrade) && client.hear("\r\n\r\n") && rests(stage));
-        expect(is_probed(client.stream.fd()));
+        expect(until([&] { return is_probed(client.stream.fd()); }, soon()));
         steps.allow(1);
         expect(client.hear("looked") && upstream_is_probed);
         client.end_its_side();
