@@ -8,6 +8,7 @@
 #include <coir/stack_size.h>
 #include <coir/trace.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -87,16 +88,19 @@ bool Control::open(const Options& options, const Identity& identity) noexcept {
   const auto at = coir::Address::parse(coir::format(name, "unix:", path_));
   if (!at) return options.wrong("control", path_, kPathCure, {at.error()});
   // Nothing else runs yet that makes files.
-  const mode_t before = ::umask(0177);
+  const mode_t before = ::umask(identity.readers ? 0117 : 0177);
   auto listener = coir::TcpListener::listen(*at, {.backlog = 8});
   ::umask(before);
   if (!listener) return options.wrong("control", path_, kPathCure, {listener.error()});
   listener_ = std::move(*listener);
-  // The user that coird becomes asks, too.
-  if (identity.changes && ::chown(path_, identity.user, identity.group) != 0)
+  // The user that coird becomes asks, too. In a folder of that user's the name may be a link by now.
+  const auto give = [&](uid_t user, gid_t group) {
+    return ::fchownat(AT_FDCWD, path_, user, group, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  if (identity.changes && !give(identity.user, identity.group))
     return options.wrong("control", path_, kPathCure, {coir::Error::from_errno(errno)});
   if (identity.readers) {
-    if (::chown(path_, static_cast<uid_t>(-1), *identity.readers) != 0 || ::chmod(path_, 0660) != 0)
+    if (!give(static_cast<uid_t>(-1), *identity.readers))
       return options.wrong("control-readers", options.control_readers, "start coird as root, or as one of the group",
                            {coir::Error::from_errno(errno)});
     has_readers_ = true;

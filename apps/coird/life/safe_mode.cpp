@@ -1,5 +1,8 @@
 #include "safe_mode.h"
 
+#if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
+#endif
 #include <coir/crash.h>
 #include <coir/end_record.h>
 #include <coir/file.h>
@@ -243,6 +246,8 @@ void SafeMode::serving() noexcept {
 
 void SafeMode::stopped() noexcept {
 #if !COIR_NO_ASYNC
+  // A second signal cancels what waits. This is short, and a later start counts on it.
+  const coir::Shield shield(coir::Deadline::after(10s));
   stops_.set();
   if (minute_.started()) static_cast<void>(minute_.join());
 #endif
