@@ -572,4 +572,27 @@ TEST(ProxyStreams, a_request_that_came_with_the_one_before_is_answered_behind_it
       });
 }
 
+// A close over unread bytes would reset the connection, and the kernel would drop what the client has not had. A client that
+// does not end its side is left all the same.
+TEST(ProxyStreams, a_response_that_paused_ends_whole_in_spite_of_bytes_behind_its_request) {
+  Steps steps;
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        steps.await(1);
+        peer.say("def");
+      },
+      {.rest_after = 1ms}, {.linger_timeout = 200ms},
+      [&](Server& server, const coir::Address& address, Stage& stage) {
+        steps.allow(0);
+        coir::test::Client client(address);
+        expect(client.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n") && client.hear("abc"));
+        expect(rests(stage) && client.say("\r\n"));
+        steps.allow(1);
+        expect(client.hear("abcdef") && client.hear_the_end());
+        expect(until([&] { return server.gauges().open == 0; }, soon()));
+      });
+}
+
 }  // namespace proxy_streams_test
