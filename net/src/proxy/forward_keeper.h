@@ -77,7 +77,6 @@ struct ForwardPair {
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
 //
 //   forward_keeper.cpp   how pairs begin and rest        pair_transfer.cpp   how bytes pass        pair_end.cpp   how they end
-//   forward_names.cpp    the names that it and its requests have
 class ForwardKeeper final : public Keeper {
  public:
   static std::expected<ForwardKeeper*, Error> create() noexcept;
