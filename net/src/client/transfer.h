@@ -141,7 +141,7 @@ struct Transfer final : OutboundExchange {
   std::uint64_t left = 0;  // of content with a length
   std::size_t collected_bytes = 0;
   std::size_t bytes_behind = 0;  // what make has put behind it
-  std::uint8_t redirects = 0;
+  unsigned redirects = 0;
   bool in_place = false;        // it holds one of the pool's places
   bool fresh = false;           // no resting connection is taken
   bool tunnels = false;         // a proxy is asked for a tunnel by http too

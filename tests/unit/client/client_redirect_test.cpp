@@ -179,6 +179,15 @@ TEST(ClientRedirect, is_counted_per_request) {
   });
 }
 
+TEST(ClientRedirect, is_counted_beyond_a_byte) {
+  with_client([&](Client& client) {
+    Redirecting there;
+    strcpy(there.location, "/302/again");
+    const auto answer = client.get(there.server.url("/302"), {.deadline = patience(), .max_redirects = 255});
+    expect(!answer && answer.error() == ErrorCode::limit && there.requests == 256);
+  });
+}
+
 TEST(ClientRedirect, without_a_place_to_go_to_is_the_answer_or_an_error) {
   with_client([&](Client& client) {
     const ScriptedServer none(coir::test::answer_all("HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n"));
