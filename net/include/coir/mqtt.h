@@ -128,10 +128,10 @@ struct ClientOptions {
   // fails, up to the longest, and is up to a quarter longer by chance.
   std::chrono::milliseconds pause{1'000};
   std::chrono::milliseconds longest_pause{60'000};
-  std::size_t max_packet = 4096;     // of a message with its topic, either way; 128 to 1 MiB
-  std::size_t queue_bytes = 16'384;  // what waits to be sent or acknowledged; up to 1 MiB
-  std::size_t queue_messages = 1000;
-  std::size_t max_in_flight = 16;  // of QoS 1, sent and not acknowledged
+  std::size_t max_packet = 4096;      // of a message with its topic, either way; 128 to 1 MiB
+  std::size_t queue_bytes = 16'384;   // what waits to be sent or acknowledged; up to 1 MiB
+  std::size_t queue_messages = 1000;  // at least 1
+  std::size_t max_in_flight = 16;     // of QoS 1, sent and not acknowledged; at least 1
   WhenFull when_full = WhenFull::refuse;
   const char* queue_file = nullptr;  // keeps what is queued of QoS 1 over a restart; only its owner may read it
   bool sync_queue_file = false;      // over a loss of power too: a publish then waits for the flash

@@ -26,7 +26,7 @@ std::expected<void, Error> check(const ClientOptions& options) noexcept {
     return std::unexpected(invalid);
   }
   if (options.keep_alive.count() < 1 || options.keep_alive.count() > 65'535 || options.max_in_flight == 0 ||
-      options.max_packet < 128 || options.pause.count() <= 0) {
+      options.queue_messages == 0 || options.max_packet < 128 || options.pause.count() <= 0) {
     return std::unexpected(invalid);
   }
   if (!options.will.topic.empty() && !may_publish(options.will.topic)) return std::unexpected(invalid);

@@ -362,6 +362,7 @@ TEST(MqttClient, bad_options_are_refused) {
   CHECK_TRUE(refused({.client_id = "\xff"}, ErrorCode::invalid));
   CHECK_TRUE(refused({.client_id = "c", .will = {.topic = "a/#"}}, ErrorCode::invalid));
   CHECK_TRUE(refused({.client_id = "c", .keep_alive = 0s}, ErrorCode::invalid));
+  CHECK_TRUE(refused({.client_id = "c", .queue_messages = 0}, ErrorCode::invalid));
   CHECK_TRUE(refused({.client_id = "c", .max_packet = 2 * 1024 * 1024}, ErrorCode::limit));
   constexpr Subscription kBad[] = {{"a/#/b"}};
   CHECK_TRUE(refused({.client_id = "c", .subscriptions = kBad}, ErrorCode::invalid));
