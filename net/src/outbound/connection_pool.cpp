@@ -203,9 +203,10 @@ ConnectionPool::Bytes ConnectionPool::close_longest(bool in_good_order) noexcept
     const Locked locked(lock_);
     for (PooledConnection* each = list_.back(); found == nullptr && each != nullptr; each = each->previous)
       found = take_out(each);
+    if (found == nullptr) return 0;
+    // Under the lock: an owner that finds nothing resting and one open takes that for a connection in use.
+    open_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (found == nullptr) return 0;
-  open_.fetch_sub(1, std::memory_order_relaxed);
   return free(*found, in_good_order);
 }
 
