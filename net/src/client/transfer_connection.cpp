@@ -1,6 +1,7 @@
 // A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
 #include <coir/format.h>
 #include <coir/http/client.h>
+#include <netinet/in.h>
 
 #include "client/transfer.h"
 
@@ -25,6 +26,9 @@ std::string_view Transfer::write_key() noexcept {
     key.add(" at ");
     char text[Address::kMaxText];
     key.add(request->to->format(text));
+    // A link-local address is another machine's on each interface, and its text does not tell which.
+    if (request->to->family() == Address::Family::ipv6)
+      key.add("%", reinterpret_cast<const sockaddr_in6*>(request->to->get())->sin6_scope_id);
   }
   return key.fits() ? key.text() : std::string_view();
 }

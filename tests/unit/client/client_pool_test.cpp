@@ -118,6 +118,24 @@ TEST(ClientPool, takes_no_connection_to_another_address) {
   });
 }
 
+// A link-local address is another machine's behind each interface. The kernel looks at the interface for those alone, so
+// that one server is reached by both here.
+TEST(ClientPool, takes_no_connection_of_another_interface) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    for (const std::uint32_t scope : {1u, 2u, 2u}) {
+      sockaddr_in6 in{};
+      in.sin6_family = AF_INET6;
+      in.sin6_port = htons(server.port());
+      in.sin6_scope_id = scope;
+      expect(inet_pton(AF_INET6, "::ffff:127.0.0.1", &in.sin6_addr) == 1);
+      const auto at = coir::Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&in), sizeof in);
+      expect(hello(client.get("http://board.test/", {.deadline = patience(), .to = &at})));
+    }
+    expect(server.connections() == 2);
+  });
+}
+
 // Names of files, unlike those of hosts, differ by case.
 TEST(ClientPool, takes_no_connection_to_another_unix_socket) {
   coir::test::Folder folder;
