@@ -114,9 +114,8 @@ PooledConnection* ConnectionPool::take(std::string_view key) noexcept {
     PooledConnection* found = nullptr;
     {
       const Locked locked(lock_);
-      PooledConnection* each = list_.back();
-      if (each != nullptr && each->until_ns <= now) found = take_out(each);
-      for (each = list_.front(); found == nullptr && each != nullptr; each = each->next) {
+      found = take_expired(now);
+      for (PooledConnection* each = list_.front(); found == nullptr && each != nullptr; each = each->next) {
         if (each->key() == key) found = take_out(each);
       }
     }
@@ -127,6 +126,19 @@ PooledConnection* ConnectionPool::take(std::string_view key) noexcept {
     }
     close(*found, true);
   }
+}
+
+// take_expired takes one out that has rested for its time, whatever its key, under lock_. Null: there is none.
+PooledConnection* ConnectionPool::take_expired(std::int64_t now) noexcept {
+  if (now < soonest_ns_) return nullptr;
+  PooledConnection* found = nullptr;
+  soonest_ns_ = INT64_MAX;
+  for (PooledConnection *next, *each = list_.front(); each != nullptr; each = next) {
+    next = each->next;
+    if (found == nullptr && each->until_ns <= now && (found = take_out(each)) != nullptr) continue;
+    soonest_ns_ = std::min(soonest_ns_, each->until_ns);
+  }
+  return found;
 }
 
 // take_out takes a connection out of the list, under lock_. Null: its wake is about to run, and closes it.
@@ -141,15 +153,29 @@ PooledConnection* ConnectionPool::take_out(PooledConnection* connection) noexcep
 
 void ConnectionPool::put_in(PooledConnection& connection) noexcept {
   list_.push_front(connection);
+  soonest_ns_ = std::min(soonest_ns_, connection.until_ns);
   resting_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ConnectionPool::rest(PooledConnection& connection) noexcept {
   if (connection.rest_ms == 0 || connection.stream.midway()) return close(connection, true);
+  close_expired();
   connection.stream.rest();
   connection.until_ns = monotonic_ns() + std::int64_t{connection.rest_ms} * 1'000'000;
   if (!keep(connection)) return close(connection, true);
   if (resting() > rules_.most_resting) close_longest(true);
+}
+
+void ConnectionPool::close_expired() noexcept {
+  for (const std::int64_t now = monotonic_ns();;) {
+    PooledConnection* found;
+    {
+      const Locked locked(lock_);
+      found = take_expired(now);
+    }
+    if (found == nullptr) return;
+    close(*found, true);
+  }
 }
 
 bool ConnectionPool::keep(PooledConnection& connection) noexcept {

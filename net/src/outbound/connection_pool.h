@@ -71,7 +71,8 @@ class ConnectionPool {
   static void close(PooledConnection& connection, bool in_good_order) noexcept;
 
   // take returns a resting connection of that key, or null. It has been looked at, which costs a system call: it has not
-  // ended, and nothing has come that nobody asked for. Others that are met are closed, as is what has rested too long.
+  // ended, and nothing has come that nobody asked for. Others that are met are closed. take and rest also close all that
+  // has rested too long, whatever its key; no timer does.
   PooledConnection* take(std::string_view key = {}) noexcept;
   // rest keeps a connection that may carry another request, for rest_ms, or closes it.
   void rest(PooledConnection& connection) noexcept;
@@ -85,6 +86,8 @@ class ConnectionPool {
  private:
   using Bytes = std::size_t;
 
+  PooledConnection* take_expired(std::int64_t now) noexcept;
+  void close_expired() noexcept;
   PooledConnection* take_out(PooledConnection* connection) noexcept;
   void put_in(PooledConnection& connection) noexcept;
   bool keep(PooledConnection& connection) noexcept;
@@ -100,6 +103,7 @@ class ConnectionPool {
   const Rules rules_;
   mutable Spinlock lock_;
   coir::detail::IntrusiveList<PooledConnection> list_;  // the latest used first
+  std::int64_t soonest_ns_ = INT64_MAX;                 // no rest ends before; under lock_
   Atomic<std::size_t> resting_{0};                      // changes under lock_
   Atomic<std::size_t> open_{0};
   Relief relief_;

@@ -135,12 +135,15 @@ TEST(ConnectionPool, one_rests_for_its_time_and_less_than_its_server_keeps_it) {
 TEST(ConnectionPool, a_connection_that_has_rested_too_long_is_closed_at_the_next_look) {
   with_pool(kRules, [&](Pooled& pooled) {
     TcpStream peers[2];
-    PooledConnection* const old = pooled.make(peers[0], "old");
-    pooled.pool.rest(*old);
-    peers[1] = pooled.rest_one("new");
-    old->until_ns = 1;
+    peers[0] = pooled.rest_one("long");
+    PooledConnection* const made = pooled.make(peers[1], "short");
+    made->rest_ms = 1;
+    pooled.pool.rest(*made);
+    // It is the latest, in front of one that rests on.
+    const std::int64_t ends_ns = monotonic_ns() + 1'000'000;
+    until([&] { return monotonic_ns() >= ends_ns; });
     expect(pooled.pool.take("none") == nullptr && pooled.pool.resting() == 1);
-    close(pooled.pool.take("new"));
+    close(pooled.pool.take("long"));
   });
 }
 

@@ -85,7 +85,9 @@ struct ClientOptions {
 #endif
   std::uint32_t max_connections = 64;  // open at a time, resting ones included; further requests wait
   std::uint32_t max_resting = 16;
-  // A connection rests no longer, and ends a second before the server's own Keep-Alive would.
+  // A connection that has rested for longer, or until a second before the server's own Keep-Alive ends, is not used again.
+  // The next request closes it, wherever that leads: a client that asks nothing more keeps up to max_resting open until
+  // close_resting, or until memory is short.
   std::chrono::milliseconds idle_time{30'000};
   std::uint32_t max_head =
       48 * 1024;  // bytes of a response's head; 4 KB at least and 48 KB at most, which are taken at need
