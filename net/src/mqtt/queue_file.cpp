@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view kMagic = "coirmq1\n";
 constexpr std::size_t kHead = 8;  // length and checksum
 constexpr std::size_t kFixed = 5;
+// What a queue of any size leaves: twice its bytes and 1,024, and one append, which is at most a queue long.
+constexpr std::size_t kLongest = 3 * Buffer::kMost + 2048;
 constexpr unsigned kDone = 0x80, kRetained = 4;
 
 // The CRC-32 of Ethernet and gzip, by halves of a byte: a table of 64 bytes.
@@ -95,8 +97,8 @@ std::expected<void, Error> QueueFile::open(const char* path, bool sync, std::siz
   most_ = 2 * queue_bytes + 1024;
   sync_ = sync;
   if (auto old = File::open(path)) {
-    // An append is at most a queue long.
-    const auto content = old->read_all(account::buffers, most_ + queue_bytes + 1024);
+    // An earlier run's queue may have been larger.
+    const auto content = old->read_all(account::buffers, kLongest);
     if (!content && content.error() != ErrorCode::end_of_stream) return std::unexpected(content.error());
     std::string_view rest = content ? content->text() : std::string_view();
     if (!rest.empty() && !rest.starts_with(kMagic) && !kMagic.starts_with(rest)) {

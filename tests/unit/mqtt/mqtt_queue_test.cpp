@@ -200,6 +200,23 @@ TEST(MqttQueueFile, stays_bounded_and_is_compacted) {
   CHECK_EQUAL(0u, read_again().size());
 }
 
+TEST(MqttQueueFile, of_a_larger_queue_leaves_its_latest_to_a_smaller_one) {
+  {
+    MessageQueue queue = make_queue(4096);
+    QueueFile file;
+    CHECK_TRUE(file.open(path, false, 4096, queue).has_value());
+    char text[64];
+    for (int i = 0; i < 40; ++i) {
+      memset(text, '0' + i, sizeof text);
+      add(file, queue, {text, sizeof text});
+    }
+  }
+  CHECK_TRUE(file_size() > static_cast<off_t>(3 * kBytes + 2048));
+  const std::string_view left = read_again();
+  CHECK_EQUAL(3u * 64, left.size());
+  CHECK_EQUAL('0' + 39, left.back());
+}
+
 TEST(MqttQueueFile, a_strangers_file_is_left_alone) {
   const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   CHECK_EQUAL(9, write(fd, "my diary\n", 9));
