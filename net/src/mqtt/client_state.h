@@ -48,6 +48,7 @@ struct ClientState {
 
   // sender.cpp
   void send_all() noexcept;
+  std::expected<void, Error> write(std::string_view bytes) noexcept;
   std::size_t gather() noexcept;
   bool ping_is_due(std::int64_t now) noexcept;
   void note_ping(std::int64_t now) noexcept;

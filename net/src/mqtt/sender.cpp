@@ -1,17 +1,31 @@
 // A MqttClient's second fiber, which sends: what is queued, answers, and pings. Declared in mqtt/client_state.h.
+#include <sys/socket.h>
+
 #include <algorithm>
 
 #include "mqtt/client_state.h"
 
 namespace coir::mqtt {
 
-// fail ends the connection, for its first reason. The mutex is held.
+// fail ends the connection, for its first reason. The mutex is held. The number of the descriptor stays taken until `run`
+// closes the stream: a session of TLS still reads and writes it.
 void ClientState::fail(Error why) noexcept {
   if (!lost) lost_why = why;
   lost = true;
-  stream.tcp().close();
+  ::shutdown(stream.fd(), SHUT_RDWR);
   to_send.notify_all();
   taken.notify_all();
+}
+
+// write sends what `gather` has filled. Its time begins anew whenever bytes move.
+std::expected<void, Error> ClientState::write(std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+    const auto sent = stream.write_some({&part, 1}, Deadline::after(options.answer_timeout));
+    if (!sent) return std::unexpected(sent.error());
+    bytes.remove_prefix(*sent);
+  }
+  return {};
 }
 
 void ClientState::send_all() noexcept {
@@ -19,18 +33,24 @@ void ClientState::send_all() noexcept {
     auto held = lock.lock();
     if (!held) return;
     std::size_t size = 0;
-    while (!lost && (size = gather()) == 0) {
+    std::int64_t gathered_ns = 0;
+    while (!lost) {
+      gathered_ns = monotonic_ns();
+      if ((size = gather()) != 0) break;
       const auto waited = to_send.wait(*held, next_look());
       if (!waited && !waited.error().is_late()) return;
     }
     if (lost) return;
     const bool leaves = said_goodbye;
     held->unlock();
-    const auto sent = stream.write({out.data(), size}, Deadline::after(options.answer_timeout));
+    const auto sent = write({out.data(), size});
     held = lock.lock();
     if (!held) return;
     sent_ns = monotonic_ns();
     if (!sent) return fail(sent.error());
+    // The time for an answer begins once the question has left, behind a long message too.
+    if (pinged_ns >= gathered_ns) pinged_ns = sent_ns;
+    if (asked_ns >= gathered_ns) asked_ns = sent_ns;
     if (leaves) {
       // The broker hangs up. A close while it still sends could take our last word from it.
       stream.tcp().shutdown_write();
