@@ -109,6 +109,9 @@ class TcpStream {
   bool is_open() const noexcept { return socket_.is_open(); }
   int fd() const noexcept { return socket_.number(); }
 
+  // use keeps the descriptor's number taken while the result lives, as a call of this class does: for a session on top.
+  detail::UsedDescriptor::Use use() noexcept { return detail::UsedDescriptor::Use(socket_); }
+
  private:
   // The marks lie in the descriptor's last bytes: eight in all, for thousands of connections that rest.
   [[no_unique_address]] detail::UsedDescriptor socket_;

@@ -102,8 +102,9 @@ Session::Step Session::handshake_slice(int& code) noexcept {
   return Step::over;
 }
 
-std::expected<bool, Error> Session::advance() noexcept {
-  const User user(*this);
+std::expected<bool, Error> Session::advance(TcpStream& below) noexcept {
+  const User user(*this, below);
+  if (!user) return std::unexpected(Error{ErrorCode::closed});
   if (lingering_) return linger();
   if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   Turn turn;
@@ -138,10 +139,11 @@ std::expected<bool, Error> Session::advance() noexcept {
   }
 }
 
-std::expected<void, Error> Session::handshake() noexcept {
-  const User user(*this);
+std::expected<void, Error> Session::handshake(TcpStream& below) noexcept {
+  const User user(*this, below);
+  if (!user) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {
-    const auto over = advance();
+    const auto over = advance(below);
     if (!over) return std::unexpected(over.error());
     if (*over) return {};
     if (auto ready = await(awaited_, handshake_deadline_); !ready)
@@ -171,11 +173,11 @@ std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const ch
 }
 
 std::expected<bool, Error> Stream::advance_handshake() noexcept {
-  return session_->advance();
+  return session_->advance(tcp_);
 }
 
 std::expected<void, Error> Stream::handshake() noexcept {
-  return session_->handshake();
+  return session_->handshake(tcp_);
 }
 
 Direction Stream::awaited() const noexcept {

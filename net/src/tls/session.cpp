@@ -154,8 +154,10 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   return std::unexpected(failure_);
 }
 
-std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept {
-  const Session::User user(session);
+std::expected<std::size_t, Error> read(Session& session, TcpStream& below, std::span<char> into,
+                                       Deadline deadline) noexcept {
+  const Session::User user(session, below);
+  if (!user) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {
     const int code = session.call([&]() noexcept -> int {
       if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
@@ -202,9 +204,11 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 // length. It counts as sent when it is. A caller that repeats with fewer bytes is credited with the rest at its next
 // call.
 template <class Fill>
-std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
+std::expected<std::size_t, Error> Session::write_records(TcpStream& below, std::size_t wanted, Deadline deadline,
+                                                         Fill fill) noexcept {
   constexpr std::size_t kBlockBytes = std::size_t{4} * MBEDTLS_SSL_OUT_CONTENT_LEN;
-  const User user(*this);
+  const User user(*this, below);
+  if (!user) return std::unexpected(Error{ErrorCode::closed});
   if (credit_ > 0) {
     const auto counted = static_cast<std::uint16_t>(std::min<std::size_t>(credit_, wanted));
     credit_ -= counted;
@@ -251,12 +255,12 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
   }
 }
 
-std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from,
+std::expected<std::size_t, Error> write_some(Session& session, TcpStream& below, std::span<const iovec> from,
                                              Deadline deadline) noexcept {
   std::size_t wanted = 0;
   for (const iovec& part : from) wanted += part.iov_len;
   if (wanted == 0) return 0;
-  return session.write_records(wanted, deadline, [from](unsigned char* into, std::size_t room) {
+  return session.write_records(below, wanted, deadline, [from](unsigned char* into, std::size_t room) {
     std::size_t filled = 0;
     for (const iovec& part : from) {
       const std::size_t taken = std::min(room - filled, part.iov_len);
@@ -267,9 +271,9 @@ std::expected<std::size_t, Error> write_some(Session& session, std::span<const i
   });
 }
 
-std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
-                                            Deadline deadline) noexcept {
-  const auto sent = session.write_records(count, deadline, [=](unsigned char* into, std::size_t room) {
+std::expected<std::size_t, Error> send_file(Session& session, TcpStream& below, int file, std::uint64_t offset,
+                                            std::size_t count, Deadline deadline) noexcept {
+  const auto sent = session.write_records(below, count, deadline, [=](unsigned char* into, std::size_t room) {
     ssize_t got;
     do {
       got = kernel::read_at(file, into, room, offset);
@@ -288,13 +292,6 @@ bool drained(Session& session) noexcept {
 bool midway(Session& session) noexcept {
   const Holding held(session.mutex_);
   return session.has_input() || !coir_tls_at_rest(&session.ssl_);
-}
-
-void mark_ready(Session& session, Direction direction) noexcept {
-  session.mark_ready(direction);
-}
-Deadline handshake_deadline(const Session& session) noexcept {
-  return session.handshake_deadline();
 }
 
 }  // namespace coir::tls

@@ -31,7 +31,7 @@ struct Ticket;
 // refusal.cpp what is said when that fails.
 //
 // A stream may be closed while another fiber reads from it: the session is freed when the last of its users has
-// left.
+// left, as the descriptor is.
 class Session {
  public:
   // create makes the session of a connected socket, with its handshake before it, which has to be over by `deadline`
@@ -40,8 +40,8 @@ class Session {
                                                Deadline deadline) noexcept;
 
   // advance and handshake: see Stream. Errors: as TlsStream::accept.
-  std::expected<bool, Error> advance() noexcept;
-  std::expected<void, Error> handshake() noexcept;
+  std::expected<bool, Error> advance(TcpStream& below) noexcept;
+  std::expected<void, Error> handshake(TcpStream& below) noexcept;
   Deadline handshake_deadline() const noexcept { return handshake_deadline_; }
   // awaited names the readiness that the handshake waits for; mark_ready says that it has come.
   Direction awaited() const noexcept { return awaited_; }
@@ -59,9 +59,10 @@ class Session {
   const mbedtls_ssl_context& ssl() const noexcept { return ssl_; }
 
  private:
-  friend std::expected<std::size_t, Error> read(Session&, std::span<char>, Deadline) noexcept;
-  friend std::expected<std::size_t, Error> write_some(Session&, std::span<const iovec>, Deadline) noexcept;
-  friend std::expected<std::size_t, Error> send_file(Session&, int, std::uint64_t, std::size_t, Deadline) noexcept;
+  friend std::expected<std::size_t, Error> read(Session&, TcpStream&, std::span<char>, Deadline) noexcept;
+  friend std::expected<std::size_t, Error> write_some(Session&, TcpStream&, std::span<const iovec>, Deadline) noexcept;
+  friend std::expected<std::size_t, Error> send_file(Session&, TcpStream&, int, std::uint64_t, std::size_t,
+                                                     Deadline) noexcept;
   friend bool drained(Session&) noexcept;
   friend bool midway(Session&) noexcept;
   friend bool has_told_fault(Session&) noexcept;
@@ -69,16 +70,19 @@ class Session {
   friend void shutdown_write(Session&) noexcept;
   friend void end(Session*, bool) noexcept;
 
-  // User keeps the session while one of its calls is under way.
+  // User keeps the session, and the number of its descriptor, while one of its calls is under way. False: the connection
+  // was closed before.
   class User {
    public:
-    explicit User(Session& session) noexcept : session_(session) {
+    User(Session& session, TcpStream& below) noexcept : use_(below.use()), session_(session) {
       spend_budget(kSystemCallCost);
       session.users_.fetch_add(1, std::memory_order_relaxed);
     }
     ~User() { leave(session_); }
+    explicit operator bool() const noexcept { return static_cast<bool>(use_); }
 
    private:
+    const coir::detail::UsedDescriptor::Use use_;
     Session& session_;
   };
 
@@ -110,7 +114,8 @@ class Session {
   int last_word() noexcept;
   void say_goodbye() noexcept;
   template <class Fill>
-  std::expected<std::size_t, Error> write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept;
+  std::expected<std::size_t, Error> write_records(TcpStream& below, std::size_t wanted, Deadline deadline,
+                                                  Fill fill) noexcept;
   bool attach(bool spare_only) noexcept;
   void detach() noexcept;
 

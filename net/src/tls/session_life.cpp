@@ -192,4 +192,11 @@ std::expected<void, Error> Session::yield_to_events(Deadline deadline) noexcept 
   return {};
 }
 
+void mark_ready(Session& session, Direction direction) noexcept {
+  session.mark_ready(direction);
+}
+Deadline handshake_deadline(const Session& session) noexcept {
+  return session.handshake_deadline();
+}
+
 }  // namespace coir::tls

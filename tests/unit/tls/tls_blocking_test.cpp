@@ -241,6 +241,31 @@ TEST(TlsBlocking, threads_have_sessions_beside_each_other) {
   for (const bool each : right) CHECK_TRUE(each);
 }
 
+TEST(TlsBlocking, thread_that_reads_is_woken_by_close) {
+  int gate[2];
+  LONGS_EQUAL(0, ::pipe(gate));
+  // The peer neither answers nor leaves before the reader has.
+  const Peer peer(pair, client, [&gate](TlsStream&) {
+    char byte;
+    return ::read(gate[0], &byte, 1) == 1 ? 0 : 1;
+  });
+  auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+  CHECK_TRUE(stream.has_value());
+  bool right = false;
+  {
+    const coir::test::Thread reader([&] {
+      char byte[1];
+      right = stream->read(byte, patience()).error() == ErrorCode::closed;
+    });
+    reader.until_blocked();
+    stream->close();
+  }
+  LONGS_EQUAL(1, ::write(gate[1], "", 1));
+  CHECK_TRUE(right);
+  ::close(gate[0]);
+  ::close(gate[1]);
+}
+
 TEST(TlsBlocking, thread_may_say_the_closing_word_while_another_reads) {
   const Peer peer(pair, client, [](TlsStream& stream) {
     char byte[1];

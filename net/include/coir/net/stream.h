@@ -24,11 +24,14 @@ inline constexpr bool kTls = COIR_TLS;
 namespace tls {
 class Session;
 
-// Stream calls these when there is a session. session.cpp has them.
-std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept;
-std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from, Deadline deadline) noexcept;
-std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
-                                            Deadline deadline) noexcept;
+// Stream calls these when there is a session. session.cpp has them. Those that wait keep the number of the connection
+// below taken meanwhile.
+std::expected<std::size_t, Error> read(Session& session, TcpStream& below, std::span<char> into,
+                                       Deadline deadline) noexcept;
+std::expected<std::size_t, Error> write_some(Session& session, TcpStream& below, std::span<const iovec> from,
+                                             Deadline deadline) noexcept;
+std::expected<std::size_t, Error> send_file(Session& session, TcpStream& below, int file, std::uint64_t offset,
+                                            std::size_t count, Deadline deadline) noexcept;
 bool drained(Session& session) noexcept;
 bool midway(Session& session) noexcept;
 bool has_told_fault(Session& session) noexcept;
@@ -109,7 +112,7 @@ class Stream {
                                                        Deadline deadline = Deadline::never()) noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
-        return tls::read(*session_, into, deadline);
+        return tls::read(*session_, tcp_, into, deadline);
     }
     return tcp_.read(into, deadline);
   }
@@ -121,7 +124,7 @@ class Stream {
                                                              bool more_follows = false) noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
-        return tls::write_some(*session_, from, deadline);
+        return tls::write_some(*session_, tcp_, from, deadline);
     }
     return tcp_.write_some(from, deadline, more_follows);
   }
@@ -130,7 +133,7 @@ class Stream {
                                                             Deadline deadline = Deadline::never()) noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
-        return tls::send_file(*session_, file, offset, count, deadline);
+        return tls::send_file(*session_, tcp_, file, offset, count, deadline);
     }
     return tcp_.send_file(file, offset, count, deadline);
   }
