@@ -2,6 +2,7 @@
 
 #include <coir/http/client.h>
 #if !COIR_NO_ASYNC
+#include <coir/once.h>
 #include <coir/semaphore.h>
 #endif
 
@@ -24,16 +25,19 @@ struct ClientCore {
 
 #if COIR_TLS
   // trust, of trust.cpp, returns the context for connections to https. The system's authorities are read with the first
-  // call. Errors: not_found (there are none), those of TlsContext::client and File.
-  std::expected<TlsContext, Error> trust() noexcept;
+  // call, for which the others wait until `deadline`. Errors: not_found (there are none), those of TlsContext::client and
+  // File; timed_out, cancelled.
+  std::expected<TlsContext, Error> trust(Deadline deadline) noexcept;
 #endif
 
   ClientOptions options;
   Proxies proxies;
   ConnectionPool pool;
 #if COIR_TLS
-  Spinlock trust_lock;
   TlsContext system_trust;
+#if !COIR_NO_ASYNC
+  Once trust_read;
+#endif
 #endif
 
  private:

@@ -60,7 +60,7 @@ Transfer::Outcome Transfer::dial(Dialler& dialler) noexcept {
   }
   if (!url.secure) return {};
 #if COIR_TLS
-  const auto context = core.trust();
+  const auto context = core.trust(deadline);
   if (!context) return std::unexpected(context.error());
   return dialler.begin_tls(*context, url.host);
 #else
