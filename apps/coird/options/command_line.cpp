@@ -63,9 +63,14 @@ bool find_config(int count, char** arguments, Options& options) noexcept {
   return true;
 }
 
+bool complain_of_memory() noexcept {
+  return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
+}
+
 bool take_option(const Row& row, const char* text, Options& options) noexcept {
-  const Setting& setting = options.settings.add({.row = &row, .text = text});
-  if (row.take != nullptr) return row.take(setting, options);
+  const Setting* const setting = options.settings.add({.row = &row, .text = text});
+  if (setting == nullptr) return complain_of_memory();
+  if (row.take != nullptr) return row.take(*setting, options);
   char cure[64];
   coir::format(cure, "build it with -D", row.part, "=ON", '\0');
   return lacks(row.name, row.part, cure);
@@ -144,8 +149,7 @@ bool parse_options(int count, char** arguments, Options& options, const char* in
   if (!find_config(count, arguments, options)) return false;
   const char* const file = instead != nullptr ? instead : options.config;
   const bool file_wrong = file != nullptr && !read_config(file, options);
-  if (!options.settings.make_room(static_cast<std::size_t>(count), 0))
-    return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
+  if (!options.settings.make_room(static_cast<std::size_t>(count), 0)) return complain_of_memory();
   if (!take_all(count, arguments, options)) return false;
   if (options.only_metrics()) options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);

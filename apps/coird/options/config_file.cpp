@@ -143,10 +143,11 @@ class ConfigReader {
       wrong(line_, "leave one of them out", {key, ": given before, in line ", before->line, " of ", before->file});
       return;
     }
-    const Setting& setting = add(row, value);
+    const Setting* const setting = add(row, value);
+    if (setting == nullptr) return;
     if (row->take == nullptr) {
       wrong(line_, "build coird with it", {key, ": this coird was built without ", row->part});
-    } else if (!row->take(setting, options_)) {
+    } else if (!row->take(*setting, options_)) {
       good_ = false;
     }
   }
@@ -161,8 +162,8 @@ class ConfigReader {
     if (flag && value == "no") return;
     char text[2048];
     const auto whole = flag || value.empty() ? coir::format(text, key) : coir::format(text, key, "=", value);
-    const Setting& setting = add(&route_key_row(), whole);
-    if (route_keys_++ == 0) first_key_ = &setting;
+    const Setting* const setting = add(&route_key_row(), whole);
+    if (setting != nullptr && route_keys_++ == 0) first_key_ = setting;
   }
 
   // end_route has the keys of a section [route PREFIX] count, all of them at once.
@@ -209,8 +210,12 @@ class ConfigReader {
 #endif
   }
 
-  Setting& add(const Row* row, std::string_view text) noexcept {
-    return options_.settings.add({.row = row, .text = options_.settings.keep(text), .file = name_, .line = line_});
+  // add: lines_of has room for all settings of a file, side by side. Null: there is none, and that was told.
+  const Setting* add(const Row* row, std::string_view text) noexcept {
+    const Setting* const added =
+        options_.settings.add({.row = row, .text = options_.settings.keep(text), .file = name_, .line = line_});
+    if (added == nullptr) wrong(line_, kConfigCure, {coir::Error{coir::ErrorCode::no_memory}});
+    return added;
   }
 
   void include(std::string_view name) noexcept {

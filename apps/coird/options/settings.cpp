@@ -30,7 +30,7 @@ bool Settings::make_room(std::size_t most, std::size_t bytes) noexcept {
     coir::account::process.refund(all);
     return false;
   }
-  Block* const block = new (memory) Block{.bytes = all, .text = nullptr};
+  Block* const block = new (memory) Block{.bytes = all, .most = most, .text = nullptr};
   block->text = reinterpret_cast<char*>(block->settings() + most);
   (last_ == nullptr ? first_ : last_->next) = block;
   last_ = block;
@@ -45,6 +45,12 @@ const char* Settings::keep(std::string_view text) noexcept {
   return kept;
 }
 
-Setting& Settings::add(const Setting& setting) noexcept {
-  return *new (last_->settings() + last_->count++) Setting(setting);
+const Setting* Settings::add(const Setting& setting) noexcept {
+  if (last_ == nullptr || last_->count == last_->most) {
+    char* const text = last_ != nullptr ? last_->text : nullptr;
+    constexpr std::size_t kMore = 8;
+    if (!make_room(kMore, 0)) return nullptr;
+    if (text != nullptr) last_->text = text;  // that room goes on to count
+  }
+  return new (last_->settings() + last_->count++) Setting(setting);
 }

@@ -16,12 +16,13 @@ class Settings {
   Settings& operator=(Settings&&) = delete;
   ~Settings();
 
-  // make_room is called before anything is added: for `most` settings and `bytes` of text. False: there is no memory.
+  // make_room makes room for `most` settings, side by side, and `bytes` of text. False: there is no memory.
   [[nodiscard]] bool make_room(std::size_t most, std::size_t bytes) noexcept;
 
-  // keep copies a text, with a null behind it. Both take of the room that was made last.
+  // keep copies a text, with a null behind it, into the room that was made last.
   const char* keep(std::string_view text) noexcept;
-  Setting& add(const Setting& setting) noexcept;
+  // add takes of that room, too, and makes more when all of it is taken. Null: there is no memory.
+  [[nodiscard]] const Setting* add(const Setting& setting) noexcept;
 
   // each calls visit(const Setting&) for all, in their order.
   void each(auto visit) const noexcept {
@@ -37,6 +38,7 @@ class Settings {
   struct Block {
     Block* next = nullptr;
     std::size_t bytes;  // charged
+    std::size_t most;
     std::size_t count = 0;
     char* text;  // where the next text goes
 
