@@ -132,7 +132,7 @@ void fit_descriptors(Options& options) noexcept {
   // Standard streams, poller, wakeups, root, and what is open for a moment.
   const std::size_t others = 15 + options.listen_count + files + (options.control != nullptr ? 5 : 0);
   // A request that is passed on takes a second descriptor.
-  const std::size_t each = options.passes_on() ? 2 : 1;
+  const std::size_t each = options.passes_on() || options.application_count != 0 ? 2 : 1;
   const std::size_t most = limit > others + each ? (limit - others) / each : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
