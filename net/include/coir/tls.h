@@ -95,7 +95,8 @@ class TlsContext {
     // Whom to trust: certificates as PEM. A server's name has to be among the subject alternative names of its
     // certificate: the subject does not count.
     std::string_view authorities;
-    // Accepts any server under any name: no protection against an active attacker.
+    // Accepts any server under any name: no protection against an active attacker. With `pins` any that has one of the keys,
+    // such as a device whose certificate is its own.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
     // If there are any, the key of the server's own certificate has to be one of these as well, else `untrusted`: an

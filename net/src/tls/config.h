@@ -28,6 +28,7 @@ struct Config {
   Identity identities[TlsContext::kMaxCertificates];
   std::size_t identity_count = 0;
   bool remembers_peers = false;
+  bool trusts_pins_alone = false;  // whoever the certificate is of and for
   std::uint8_t pin_count = 0;
   TlsKeyPin pins[TlsContext::kMaxPins];
   const char* protocols[TlsContext::kMaxProtocols + 1] = {};

@@ -113,8 +113,10 @@ int judge(void* opaque, mbedtls_x509_crt* certificate, int depth, std::uint32_t*
   if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
   const auto& config = *static_cast<const Config*>(opaque);
   // mbedTLS takes the subject's common name for the server's where there are no alternative names.
-  if (depth == 0 && mbedtls_ssl_conf_get_endpoint(&config.ssl) == MBEDTLS_SSL_IS_CLIENT &&
-      mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME) == 0) {
+  if (config.trusts_pins_alone) {
+    *flags = 0;
+  } else if (depth == 0 && mbedtls_ssl_conf_get_endpoint(&config.ssl) == MBEDTLS_SSL_IS_CLIENT &&
+             mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME) == 0) {
     *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
   }
   if (depth != 0 || config.pin_count == 0) return 0;
@@ -189,8 +191,14 @@ Made make_server(Config& config, const TlsContext::Server& options) noexcept {
 
 Made make_client(Config& config, const TlsContext::Client& options) noexcept {
   if (auto done = begin(config, MBEDTLS_SSL_IS_CLIENT); !done) return done;
-  if (options.accept_any_peer_without_verifying_it) {
+  if (options.accept_any_peer_without_verifying_it && options.pins.empty()) {
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
+  } else if (options.accept_any_peer_without_verifying_it) {
+    // Without authorities mbedTLS would refuse to judge anybody.
+    config.trusts_pins_alone = true;
+    mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
+    mbedtls_ssl_conf_verify(&config.ssl, judge, &config);
+    mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   } else {
     if (auto done = add_authorities(config, options.authorities); !done) return done;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);

@@ -290,19 +290,22 @@ TEST(ClientTls, trusts_the_pinned_key_only) {
   for (const std::size_t first : {0, 1}) {
     for (const std::size_t count : {1, 2}) {
       if (first + count > 2) continue;
-      ClientOptions options;
-      options.tls = *TlsContext::client(
-          {.authorities = authority().made.certificate, .pins = std::span(pins).subspan(first, count)});
-      const SecureServer server(secure_server(authority().server()));
-      with_client(options, [&](Client& client) {
-        auto answer = client.get(server.url(), {.deadline = patience()});
-        if (first + count == 2) {
-          expect(hello(answer));
-        } else {
-          const std::string_view told = describe(error_of(answer));
-          expect(error_of(answer) == ErrorCode::untrusted && told == "certificate with a key that is not pinned");
-        }
-      });
+      for (const bool by_pin_alone : {false, true}) {
+        ClientOptions options;
+        options.tls = *TlsContext::client({.authorities = by_pin_alone ? "" : authority().made.certificate,
+                                           .accept_any_peer_without_verifying_it = by_pin_alone,
+                                           .pins = std::span(pins).subspan(first, count)});
+        const SecureServer server(secure_server(authority().server()));
+        with_client(options, [&](Client& client) {
+          auto answer = client.get(server.url(), {.deadline = patience()});
+          if (first + count == 2) {
+            expect(hello(answer));
+          } else {
+            const std::string_view told = describe(error_of(answer));
+            expect(error_of(answer) == ErrorCode::untrusted && told == "certificate with a key that is not pinned");
+          }
+        });
+      }
     }
   }
 }
