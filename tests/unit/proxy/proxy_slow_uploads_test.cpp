@@ -189,6 +189,18 @@ TEST(ProxySlowUploads, one_that_sends_nothing_is_408_behind_its_time) {
   });
 }
 
+// Nothing of the chunks before is left.
+TEST(ProxySlowUploads, one_behind_an_upload_in_chunks_is_408_behind_its_time) {
+  Taking upstream;
+  upstream.end = "0\r\n\r\n";
+  through(upstream.script(), {.body_timeout = 300ms}, {}, [&](Server&, const Address& address, Stage&) {
+    Client client(address);
+    char both[256];
+    expect(client.say(coir::format(both, kBeginChunks, "\r\n0\r\n\r\n", kBegin)));
+    expect(client.hear("taken") && client.hear("408 Request Timeout"));
+  });
+}
+
 TEST(ProxySlowUploads, one_whose_time_is_too_short_to_rest_is_408_behind_it) {
   Taking upstream;
   through(upstream.script(), {.body_timeout = 30ms}, {}, [&](Server&, const Address& address, Stage&) {

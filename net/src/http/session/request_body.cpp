@@ -20,7 +20,8 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   body_timeout_ = engine_.options.body_timeout;
   body_rate_ = engine_.options.body_rate;
   body_waited_ns_ = 0;
-  if (request_.framing == Framing::chunked) chunks_ = ChunkedContent();
+  // What is left of an earlier request, which may be another client's, is no trailer of this one.
+  chunks_ = ChunkedContent();
 }
 
 // begin_taking does what comes before the first piece of content.

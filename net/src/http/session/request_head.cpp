@@ -58,6 +58,7 @@ void Session::take_half_head() noexcept {
 // refuse answers a request that could not be understood, or did not arrive. The bytes behind it have no known meaning.
 void Session::refuse(int status) noexcept {
   request_ = Request();
+  chunks_ = ChunkedContent();
   phase_ = Phase::none;
   fault_ = 0;
   now_ = 0;

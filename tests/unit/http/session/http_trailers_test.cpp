@@ -111,6 +111,15 @@ TEST(HttpTrailers, the_next_request_of_a_connection_does_not_see_them) {
   CHECK_TRUE(answer.ends_with("(none);(none);(none);"));
 }
 
+TEST(HttpTrailers, a_request_without_content_has_none_of_the_one_before) {
+  constexpr std::string_view kBoth =
+      "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nDigest: abc\r\n\r\n"
+      "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const std::string_view answer = ask({.handler = echo}, kBoth);
+  CHECK_TRUE(answer.find("(none);abc;(none);") != answer.npos);
+  CHECK_TRUE(answer.ends_with("(none);(none);(none);"));
+}
+
 TEST(HttpTrailers, more_than_there_is_room_for_are_431) {
   static char field[Exchange::kTrailerBytes + 40] = "X: ";
   memset(field + 3, 'x', sizeof field - 3);
