@@ -165,6 +165,17 @@ TEST(HttpHandlers, a_request_before_the_end_of_the_clients_side_is_answered) {
   });
 }
 
+// To close over bytes that nobody has read would reset the connection.
+TEST(HttpHandlers, the_last_answer_arrives_in_spite_of_bytes_behind_its_request) {
+  serving({.handler = hold}, [&](Server&, const Address& address, Seen& seen) {
+    Client client(address);
+    expect(client.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"));
+    expect(until([&] { return seen.waiting == 1; }, soon()) && client.say("\r\n"));
+    seen.news.set();
+    expect(client.hear("news\n") && client.hear_the_end());
+  });
+}
+
 // On a kernel without epoll this is not noticed.
 TEST(HttpHandlers, a_hang_up_behind_a_request_that_nobody_has_read_ends_a_wait) {
   for (const unsigned workers : {1u, 2u}) {

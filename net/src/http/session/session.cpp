@@ -7,6 +7,7 @@
 #include "http/session/engine.h"
 #include "http/session/keeper.h"
 #include "http/session/own_host.h"
+#include "socket/kernel.h"
 #include "socket/linger.h"
 
 namespace coir::http {
@@ -198,8 +199,10 @@ Session::After Session::finish() noexcept {
   if (broken_) return After::close;
   if (unread) return After::linger;
   if (keep_) return After::go_on;
-  // More requests may be on their way to a connection that the client thinks is kept.
-  return begin_ < end_ || request_.keep_alive ? After::linger : After::close;
+  // More requests may be on their way to a connection that the client thinks is kept. To close over what has come and was
+  // not read resets the connection, and the client may lose the answer.
+  const bool lingers = begin_ < end_ || request_.keep_alive || kernel::has_input(connection_->stream.fd());
+  return lingers ? After::linger : After::close;
 }
 
 void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
