@@ -162,7 +162,7 @@ void FileTree::serve_opened(Exchange& exchange, const Target& target, OpenFile& 
   if (!read_whole(file.fd(), target.content().data(), static_cast<std::size_t>(facts.size)))
     return refuse(exchange, 500);
   const std::string_view content(target.content().data(), static_cast<std::size_t>(facts.size));
-  cache_->put(target.path, target.directory, exchange.now(), facts, content);
+  cache_->put(target.path, target.directory, exchange.now(), facts, content, target.changes_seen);
   if (kSite && facts.varies) return send_form(exchange, target, facts, file);
   respond(exchange, facts, content.data(), -1);
 }
@@ -187,7 +187,7 @@ void FileTree::send_form(Exchange& exchange, const Target& target, const FileFac
     if (!read_whole(found.fd(), target.content().data(), static_cast<std::size_t>(facts.size)))
       return refuse(exchange, 500);
     const std::string_view content(target.content().data(), static_cast<std::size_t>(facts.size));
-    cache_->put(target.path, target.directory, exchange.now(), facts, content);
+    cache_->put(target.path, target.directory, exchange.now(), facts, content, target.changes_seen);
     return respond(exchange, facts, content.data(), -1);
   }
   refuse(exchange, 406, kVary);

@@ -79,12 +79,12 @@ bool FileCache::find(std::string_view path, bool directory, std::int64_t now, Fi
 }
 
 void FileCache::put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
-                    std::string_view content) noexcept {
+                    std::string_view content, std::uint32_t changes_seen) noexcept {
   if (count_ == 0 || path.size() > kPathBytes || content.size() > FileTree::kCachedFileBytes) return;
   const std::uint8_t kind = kind_of(directory, facts.form);
   const std::uint32_t hash = hash_of(path, kind);
   Locked locked(lock_);
-  if (trimming_) return;
+  if (trimming_ || changes_seen != count_of_changes_.load(std::memory_order_relaxed)) return;
   Index index = look_up(path, kind, hash);
   if (index == kNone) {
     index = take_place();
@@ -138,6 +138,8 @@ FileCache::Index FileCache::take_place() noexcept {
 
 void FileCache::forget_all() noexcept {
   Locked locked(lock_);
+  // release pairs with the acquire in count_of_changes: who sees the count opens what has taken the name.
+  count_of_changes_.fetch_add(1, std::memory_order_release);
   forget();
 }
 

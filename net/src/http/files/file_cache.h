@@ -62,9 +62,11 @@ class FileCache {
             Coding form = Coding::identity) noexcept;
 
   // put keeps a file, by the form that `facts` names, that was looked at now: in the place of its older state or of the
-  // least recently used.
-  void put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
-           std::string_view content) noexcept;
+  // least recently used. `changes_seen` was count_of_changes before the file was opened: it may be one that a change has
+  // replaced since, and is not kept then.
+  void put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts, std::string_view content,
+           std::uint32_t changes_seen) noexcept;
+  std::uint32_t count_of_changes() const noexcept { return count_of_changes_.load(std::memory_order_acquire); }
 
   // drop forgets a path that has no such file any more. Its compressed forms are not found any more without it.
   void drop(std::string_view path, bool directory) noexcept;
@@ -122,6 +124,7 @@ class FileCache {
   Index newest_ = kNone;
   Index oldest_ = kNone;
   Atomic<std::size_t> bytes_ = 0;
+  Atomic<std::uint32_t> count_of_changes_ = 0;
 };
 
 }  // namespace coir::http

@@ -117,6 +117,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   Target target = {.path = resolved.relative,
                    .directory = resolved.directory,
                    .cacheable = resolved.relative.size() <= FileCache::kPathBytes,
+                   .changes_seen = cache_->count_of_changes(),
                    .scratch = exchange.scratch(),
                    .file = resolved.relative};
   const std::size_t size = target.path.size();

@@ -2,6 +2,7 @@
 
 #include <coir/http/files.h>
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,7 @@ struct FileTree::Target {
   std::string_view path;   // below the root, as resolve_path left it; NUL-terminated
   bool directory = false;  // it names a directory, whose index is the file
   bool cacheable = false;
+  std::uint32_t changes_seen = 0;  // FileCache::count_of_changes before it was opened
   std::span<char> scratch;
   std::string_view file;  // the path of the file itself, in scratch; NUL-terminated, with room for a suffix behind it
 

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "net/src/http/files/file_cache.h"
 
 namespace http_file_cache_test {
@@ -16,6 +19,7 @@ using coir::http::FileTree;
 TEST_GROUP(HttpFileCache) {
   static constexpr std::size_t kPlaces = 4;
   FileCache* cache = nullptr;
+  std::optional<std::uint32_t> changes_seen;
   char content[FileTree::kCachedFileBytes];
 
   void setup() override {
@@ -27,7 +31,7 @@ TEST_GROUP(HttpFileCache) {
   void put(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
     FileFacts facts;
     facts.size = text.size();
-    cache->put(path, directory, now, facts, text);
+    cache->put(path, directory, now, facts, text, changes_seen ? *changes_seen : cache->count_of_changes());
   }
   bool holds(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
     FileFacts facts;
@@ -58,6 +62,18 @@ TEST(HttpFileCache, an_entry_that_was_not_checked_in_this_second_is_not_returned
   put("a", "new", 2);
   CHECK(holds("a", "new", 2));
   LONGS_EQUAL(3, cache->bytes());
+}
+
+TEST(HttpFileCache, a_file_that_was_opened_before_a_change_is_not_kept) {
+  changes_seen = cache->count_of_changes();
+  put("a", "before");
+  CHECK(holds("a", "before"));
+  cache->forget_all();
+  put("a", "before");
+  CHECK_FALSE(holds("a", "before"));
+  changes_seen = cache->count_of_changes();
+  put("a", "behind");
+  CHECK(holds("a", "behind"));
 }
 
 TEST(HttpFileCache, the_least_recently_used_makes_room) {
@@ -148,7 +164,7 @@ TEST(HttpFileCache, a_file_of_the_year_9999_or_of_long_ago_has_a_tag_and_a_date)
 TEST(HttpFileCache, without_places_it_keeps_nothing) {
   FileCache* none = FileCache::create(0);
   FileFacts facts;
-  none->put("a", false, 1, facts, "");
+  none->put("a", false, 1, facts, "", 0);
   CHECK_FALSE(none->find("a", false, 1, facts, content));
   none->drop("a", false);
   FileCache::destroy(none);
