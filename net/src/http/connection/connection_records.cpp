@@ -39,9 +39,10 @@ void ConnectionRecords::give(Connection& connection) noexcept {
 std::span<Connection> ConnectionRecords::set_aside() noexcept {
   constexpr std::size_t kWorthwhile = 4 * port::kPageBytes / sizeof(Connection);
   std::size_t used = used_;
-  if (used < kWorthwhile || taken_ > used / 2) return {};
+  if (is_aside_ || used < kWorthwhile || taken_ > used / 2) return {};
   while (used > 0 && !array_[used - 1].taken) --used;
   if (used_ - used < used_ / 8) return {};
+  is_aside_ = true;
   free_ = {};
   for (std::size_t i = used; i-- > 0;) {
     if (!array_[i].taken) free_.push(array_[i]);
@@ -59,6 +60,7 @@ bool ConnectionRecords::free(std::span<Connection> aside) noexcept {
 
 void ConnectionRecords::bring_back(std::span<Connection> aside, bool freed) noexcept {
   const auto first = static_cast<std::size_t>(aside.data() - array_);
+  is_aside_ = false;
   if (freed && used_ == first + aside.size()) {
     used_ = first;
     return;

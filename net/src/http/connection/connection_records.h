@@ -30,7 +30,7 @@ class ConnectionRecords {
   // set_aside takes the records behind the last that is taken out of use, once half of the records that were used are
   // free and an eighth lies there, so that the walk is paid for by those that have closed; else none. free then gives
   // the kernel their pages, without the lock: nobody takes them meanwhile. bring_back puts them into use again, with the
-  // lock, `freed` being the outcome.
+  // lock, `freed` being the outcome. Between the two there is nothing to set aside for anybody else.
   std::span<Connection> set_aside() noexcept;
   [[nodiscard]] static bool free(std::span<Connection> aside) noexcept;
   void bring_back(std::span<Connection> aside, bool freed) noexcept;
@@ -41,6 +41,7 @@ class ConnectionRecords {
   coir::detail::IntrusiveStack<Connection> free_;
   std::size_t used_ = 0;  // those that were ever taken: the rest of the array is untouched
   std::size_t taken_ = 0;
+  bool is_aside_ = false;  // some are, between set_aside and bring_back
 };
 
 }  // namespace coir::http
