@@ -81,6 +81,7 @@ class Dispatcher {
   // a busy machine there are places, and their turn comes.
   enum class Lack : std::uint8_t { nothing, place, memory };
   Lack lack(std::int64_t since_ns) noexcept;
+  static constexpr std::int64_t kHeldUpNs = 250'000'000;  // so long one waits at most where there is a place
   // handshake_held_up tells whether a handshake waits for the end of another.
   bool handshake_held_up() noexcept;
   // starved tells whether a connection or a handler waits for a session for which memory is short.

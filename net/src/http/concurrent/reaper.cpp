@@ -10,13 +10,6 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-// So long one waits at most where there is a place.
-constexpr std::int64_t kHeldUpNs = 250'000'000;
-
-}  // namespace
-
 bool Reaper::start() noexcept {
   // Kept by reference, not as a handle: the engine may outlive the runtime.
   // It is the server's, which its caller's children may outlive or not.
@@ -45,7 +38,7 @@ void Reaper::run() noexcept {
     // The places of most slow clients are lent to others, who need the memory of one at most.
     using enum Dispatcher::Lack;
     if (!engine_.lends_places || dispatcher_.lack(now) == memory) dispatcher_.waits.end_slow_heads();
-    const auto lack = dispatcher_.lack(now - kHeldUpNs);
+    const auto lack = dispatcher_.lack(now - Dispatcher::kHeldUpNs);
     if (lack != nothing) dispatcher_.waits.end_slowest_transfer(lack == memory);
     evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
