@@ -154,10 +154,11 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
       // Closing, or pinged in vain: nobody is there.
       if (closing != sent_close.load(std::memory_order_acquire)) continue;
       if (closing || pinged) return end(ErrorCode::truncated);
-      pinged = true;
       alive_ns = monotonic_ns();
-      // When somebody sends meanwhile the peer's acknowledgements tell more than a pong would: write_timeout ends that.
+      // When somebody sends meanwhile the peer's acknowledgements tell more than a pong would: write_timeout ends that, and
+      // a pong that nobody asked for does not count as missing.
       if (auto free = turn.try_lock()) {
+        pinged = true;
         static_cast<void>(send_frame(Opcode::ping, true, {}, Deadline::after(options.pong_timeout)));
       }
       send_pongs();

@@ -68,10 +68,10 @@ struct WebSocketFiberGroup : Everywhere {
     Stream server(std::move(pair.server));
     auto serving = spawn([&] { serve(server, accepts, response); });
     const std::string_view spoken[] = {"chat", "log"};
-    use(WebSocket::connect(std::move(pair.client), {.host = "board.test", .target = "/ws?a=1", .subprotocols = spoken},
-                           {}, patience()),
-        server);
+    auto connected = WebSocket::connect(
+        std::move(pair.client), {.host = "board.test", .target = "/ws?a=1", .subprotocols = spoken}, {}, patience());
     expect(serving.join().has_value());
+    use(std::move(connected), server);
   }
 
   void refused(bool accepts, std::string_view response, coir::Error error) {
@@ -214,6 +214,26 @@ TEST(WebSocketFiber, a_pong_keeps_a_silent_peer) {
     }
     expect(talk.peer.say(Opcode::text, "here"));
     expect(reader.join().has_value());
+  });
+}
+
+// No ping goes out while a message is under way, so no pong is missing: write_timeout judges such a peer.
+TEST(WebSocketFiber, a_peer_is_not_missed_while_it_is_sent_a_message) {
+  everywhere([&] {
+    Talk talk({.ping_after = 5ms, .pong_timeout = 5ms});
+    auto sender = spawn([&] {
+      while (talk.socket.send_binary(bytes_of(16'000), patience())) {
+      }
+    });
+    until_parked(sender, "writable");
+    std::atomic<bool> ended = false;
+    auto reader = spawn([&] {
+      expect(!talk.socket.receive(patience()));
+      ended = true;
+    });
+    expect(coir::sleep(100ms).has_value() && !ended);
+    talk.peer.stream().close();
+    expect(reader.join().has_value() && sender.join().has_value());
   });
 }
 
