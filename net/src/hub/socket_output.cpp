@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "hub/socket_table.h"
 #include "socket/kernel.h"
@@ -106,7 +108,7 @@ std::expected<void, Error> SocketTable::append_held(SocketRecord& record, std::s
     if (sent > 0) part.at += static_cast<std::uint32_t>(sent);
   }
   if (bounded && record.waiting() + bytes > options_.max_unsent) return not_sent(ErrorCode::limit);
-  if (!room_held(record, bytes)) return not_sent(record.sending ? ErrorCode::limit : ErrorCode::no_memory);
+  if (!room_held(record, bytes)) return not_sent(ErrorCode::no_memory);
   for (const iovec& part : parts) {
     const std::size_t left_out = std::min(skip, part.iov_len);
     skip -= left_out;
@@ -120,23 +122,32 @@ std::expected<void, Error> SocketTable::append_held(SocketRecord& record, std::s
 }
 
 // room_held makes room for that many bytes behind those that wait. To relieve the ledger could close this very socket,
-// whose lock is held.
+// whose lock is held. From the buffer in which the owner is sending all goes to a larger one, and the owner frees the old.
 bool SocketTable::room_held(SocketRecord& record, std::size_t bytes) noexcept {
   constexpr std::uint32_t kFront = sizeof(SocketRecord::Part);
+  const auto place = [&](Buffer memory, std::uint32_t waits, Buffer sent_from) {
+    record.unsent = std::move(memory);
+    ::new (record.unsent.data()) SocketRecord::Part{kFront, kFront + waits, std::move(sent_from)};
+  };
   if (!record.unsent) {
     auto taken = Buffer::take(kFront + bytes, false);
     if (!taken) return false;
-    record.unsent = std::move(*taken);
-    record.unsent_part() = {kFront, kFront};
+    place(std::move(*taken), 0, {});
     return true;
   }
   while (record.unsent.size() - record.unsent_part().end < bytes) {
-    if (record.sending) return false;
     SocketRecord::Part& part = record.unsent_part();
-    if (part.at != kFront) {
-      const auto waits = static_cast<std::uint32_t>(record.waiting());
+    const auto waits = static_cast<std::uint32_t>(record.waiting());
+    if (record.sending && !part.sent_from) {
+      auto larger = Buffer::take(kFront + waits + bytes, false);
+      if (!larger) return false;
+      memcpy(larger->data() + kFront, record.unsent.data() + part.at, waits);
+      Buffer old = std::move(record.unsent);
+      place(std::move(*larger), waits, std::move(old));
+    } else if (part.at != kFront) {
       memmove(record.unsent.data() + kFront, record.unsent.data() + part.at, waits);
-      part = {kFront, kFront + waits};
+      part.at = kFront;
+      part.end = kFront + waits;
     } else if (!record.unsent.grow(part.end, false)) {
       return false;
     }
@@ -184,6 +195,7 @@ SocketTable::Flushed SocketTable::flush(SocketRecord& record) noexcept {
     const auto sent = stream.write_some(std::span(&part, 1), Deadline::now());
     const tls::Holding held(record.lock);
     record.sending = false;
+    record.unsent_part().sent_from.give();
     if (!sent) return sent.error() == ErrorCode::timed_out ? Flushed::waits : Flushed::failed;
     record.unsent_part().at += static_cast<std::uint32_t>(*sent);
   }

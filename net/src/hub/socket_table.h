@@ -27,6 +27,7 @@ struct SocketRecord : HubSocket {
   // The description of a buffer's content is in the buffer, so that a socket without a buffer has no place for it.
   struct Part {
     std::uint32_t at, end;
+    Buffer sent_from;  // the buffer before this one, from which the owner still sends
   };
   Part& unsent_part() const noexcept { return *reinterpret_cast<Part*>(unsent.data()); }
   struct Half {
@@ -46,7 +47,7 @@ struct SocketRecord : HubSocket {
   Atomic<std::uint32_t> generation = 0;  // counts the sockets that had this record
   bool open : 1 = false;
   bool corked : 1 = false;       // the program is being called: what it sends waits for the call's end
-  bool sending : 1 = false;      // the owner is sending from `unsent`, which must stay where it is
+  bool sending : 1 = false;      // the owner is sending from `unsent`, which stays where it is until then: see Part
   Atomic<bool> work = false;     // others have left something to do for the owner
   Atomic<bool> doomed = false;   // the connection was shut down
   Atomic<bool> closing = false;  // a close frame was sent
