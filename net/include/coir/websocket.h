@@ -152,7 +152,8 @@ struct StateOf<Program> {
 //
 // The calls of one socket happen one after the other, on a fiber of the server with a stack of
 // ServerOptions::handler_stack. The calls of different sockets happen at the same time if several workers run. A call may
-// wait, except `closed`, which may run while memory is being freed: it must neither wait nor send.
+// wait, except `closed`, which may run while memory is being freed or the server stops, on whatever fiber does that: it must
+// neither wait nor send, nor need more than 2 KB of stack.
 //
 // `opened` is called behind the answer to the handshake: another client may publish before the new one has subscribed there.
 //

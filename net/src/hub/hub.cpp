@@ -9,6 +9,8 @@
 #if !COIR_NO_ASYNC
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
+
+#include <algorithm>
 #endif
 
 namespace coir::http {
@@ -73,7 +75,8 @@ bool Hub::start() noexcept {
   // If two begin at the same time, one of them spawns.
   if (runs_.load(std::memory_order_acquire) || runs_.exchange(true, std::memory_order_acq_rel)) return true;
   stops_.store(false, std::memory_order_relaxed);
-  const Fiber fiber = spawn({.name = name_, .stack = 8_KiB, .detached = true}, [this]() noexcept { run(); });
+  const std::size_t stack = calls_program_ ? std::max(engine()->options.handler_stack, 8_KiB) : 8_KiB;
+  const Fiber fiber = spawn({.name = name_, .stack = stack, .detached = true}, [this]() noexcept { run(); });
   if (!fiber.started()) runs_.store(false, std::memory_order_release);
   return fiber.started();
 }

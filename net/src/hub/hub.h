@@ -27,7 +27,8 @@ class Hub : public Keeper {
   void tick() noexcept final;
 
  protected:
-  explicit Hub(const char* name) noexcept : name_(name) {}
+  // `calls_program`: the program is called on the hub's fiber, with as much stack as a handler has.
+  explicit Hub(const char* name, bool calls_program = false) noexcept : name_(name), calls_program_(calls_program) {}
   ~Hub() = default;
 
   // admit reserves a place for one member more, whose keep gets it. Without a place: there are `most` members, or the server
@@ -68,6 +69,7 @@ class Hub : public Keeper {
   void run() noexcept;
 
   const char* const name_;
+  [[maybe_unused]] const bool calls_program_;
   Atomic<std::uint64_t> dropped_ = 0;
   Deadline due_ = Deadline::never();
 #if !COIR_NO_ASYNC

@@ -57,7 +57,7 @@ SocketTable::Layout::Layout(const WebSocketHubOptions& options, std::size_t stat
 
 SocketTable::SocketTable(const detail::SocketHub::Calls& calls, const WebSocketHubOptions& options,
                          const Layout& layout) noexcept
-    : Hub("websocket hub"),
+    : Hub("websocket hub", true),
       calls_(calls),
       options_(held_whole(options)),
       stride_(layout.stride),
