@@ -50,6 +50,7 @@ bool FastCgiState::serve_suffix(Exchange& exchange) noexcept {
   if (script) return forward(exchange, *script);
   if (script.error() == ErrorCode::not_found && !options.front.empty()) return serve_front(exchange);
   if (script.error() == ErrorCode::not_found || script.error() == ErrorCode::invalid) return false;
+  if (script.error() == ErrorCode::unsupported) return exchange.respond_status(404), true;
   // The source of a script must not be shown because it could not be looked for.
   return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
 }

@@ -2,11 +2,30 @@
 
 #include <coir/http/files.h>
 #include <coir/http/wire/path.h>
+#include <errno.h>
 #include <string.h>
 
 #include <algorithm>
 
 namespace coir::http {
+namespace {
+
+// is_nowhere tells whether the files do not find it either: who serves the files cannot open it now.
+bool is_nowhere(Error error) noexcept {
+  return error == ErrorCode::not_found || error.sys == ENOTDIR || error.sys == EACCES || error.sys == ELOOP ||
+         error.sys == EXDEV;
+}
+
+// names_script tells whether a part of the path ends in the suffix.
+bool names_script(std::string_view path, std::string_view suffix) noexcept {
+  for (std::size_t end = 0; end != path.npos;) {
+    end = path.find('/', end + 1);
+    if (path.substr(0, end).ends_with(suffix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::expected<FastCgiScript, Error> find_script(std::string_view path, FileTree& files, std::string_view suffix,
                                                 std::string_view index, std::span<char> memory) noexcept {
@@ -24,9 +43,10 @@ std::expected<FastCgiScript, Error> find_script(std::string_view path, FileTree&
   begin[0] = '/';
   if (size != 0) memmove(begin + 1, resolved.relative.data(), size);
   std::size_t end = 1 + size;
-  // Nothing that is hidden runs.
-  if (std::string_view(begin, end).find("/.") != std::string_view::npos) {
-    return std::unexpected(Error{ErrorCode::not_found});
+  // Nothing that is hidden runs. The files may show some of it.
+  if (const std::string_view whole(begin, end); whole.find("/.") != whole.npos) {
+    const bool is_source = !suffix.empty() && names_script(whole, suffix);
+    return std::unexpected(Error{is_source ? ErrorCode::unsupported : ErrorCode::not_found});
   }
   for (std::size_t at = 1; at <= end && size != 0; ++at) {
     if (at != end && begin[at] != '/') continue;
@@ -39,13 +59,14 @@ std::expected<FastCgiScript, Error> find_script(std::string_view path, FileTree&
       if (resolved.directory) begin[end++] = '/';
       return FastCgiScript{.name = name, .info = {begin + at, end - at}};
     }
-    if (there.error() == ErrorCode::limit) return std::unexpected(there.error());
+    if (!is_nowhere(there.error())) return std::unexpected(there.error());
   }
   if (!resolved.directory || index.empty()) return std::unexpected(Error{ErrorCode::not_found});
   if (size != 0) begin[end++] = '/';
   memcpy(begin + end, index.data(), index.size());
   begin[end += index.size()] = '\0';
-  if (auto there = files.has(begin + 1); !there) return std::unexpected(there.error());
+  if (auto there = files.has(begin + 1); !there)
+    return std::unexpected(is_nowhere(there.error()) ? Error{ErrorCode::not_found} : there.error());
   return FastCgiScript{.name = {begin, end}};
 }
 

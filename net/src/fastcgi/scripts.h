@@ -21,8 +21,9 @@ struct FastCgiScript {
 // that names a regular file below `files`. For a path ending in '/' that is `index` in that folder, if `index` is not
 // empty. An application never gets a path that names no file. With `suffix` (".php") the file's name ends so. `path` is
 // the request's, undecoded; the views point into `memory`, at least path.size() + index.size() + 3 bytes. Errors: invalid
-// (the path is malformed or leaves the root: 400), not_found (404), limit (it does not fit: 414; no descriptor is left),
-// system. On a fiber; one system call or more for each segment of the path.
+// (the path is malformed or leaves the root: 400), not_found (404), unsupported (it names a hidden script, whose source must
+// not be shown either: 404), limit (it does not fit: 414; no descriptor is left), no_memory, system (503). On a fiber;
+// one system call or more for each segment of the path.
 [[nodiscard]] std::expected<FastCgiScript, Error> find_script(std::string_view path, FileTree& files,
                                                               std::string_view suffix, std::string_view index,
                                                               std::span<char> memory) noexcept;
