@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/deadline.h>
 #include <coir/mcp.h>
 
 #include <cstddef>
@@ -49,6 +50,8 @@ class ServerCore {
   Listeners listeners;
   Sessions sessions;
   Rates rates;
+  // may_ask counts a request of a principal. False: it has made too many of late.
+  bool may_ask(const Principal& who) noexcept { return !rates.limits() || rates.take(who.name(), monotonic_ns()); }
   Atomic<std::size_t> calls = 0;
   SpareBlock spare;  // of the last POST that has ended
   // has_key has the key of states there. False: the kernel has no random numbers to draw it from, after some time.

@@ -120,8 +120,8 @@ bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
       return false;
     }
   }
-  if (!core.rates.limits() || core.rates.take(who.name(), monotonic_ns())) return true;
-  answer_plain(exchange, 429, {}, kBusy, "too many requests: try again later", {}, "Retry-After: 1\r\n");
+  if (core.may_ask(who)) return true;
+  answer_plain(exchange, 429, {}, kBusy, kTooMany, {}, "Retry-After: 1\r\n");
   return false;
 }
 

@@ -91,6 +91,7 @@ struct Incoming {
 
 // Messages of kBusy.
 inline constexpr std::string_view kNoMemory = "this server has no memory for it: try again later";
+inline constexpr char kTooMany[] = "too many requests: try again later";
 inline constexpr std::string_view kNoRandomness = "this server has no random numbers for it yet: try again later";
 constexpr std::string_view describe_unwatched(const Error& error) noexcept {
   return error == ErrorCode::busy ? "no more resources can be watched: try again later" : kNoMemory;

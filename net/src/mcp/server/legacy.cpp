@@ -1,5 +1,7 @@
 #include <coir/format.h>
 
+#include <utility>
+
 #include "mcp/server/posted.h"
 
 namespace coir::mcp {
@@ -152,11 +154,14 @@ void answer_batch(Posted& posted, Session& session, JsonView batch) noexcept {
   {
     Reply reply(core, exchange, &session, Era::legacy, false);
     reply.gather(responses);
+    bool is_first = true;  // `pass` has counted it
     for (const JsonView each : batch.elements()) {
       MessageId id;
       const auto message = read_message(each, id);
       if (message && message->kind != MessageKind::request) {
         take(core, session, *message);
+      } else if (message && !std::exchange(is_first, false) && !core.may_ask(posted.who)) {
+        refuse_message(reply, id, {kBusy, kTooMany});
       } else if (message) {
         answer_request(posted, reply, session, *message);
       } else {

@@ -169,6 +169,21 @@ TEST(McpGate, a_principal_makes_so_many_requests_a_second) {
       });
 }
 
+// It is one POST.
+TEST(McpGate, each_request_of_a_batch_is_one) {
+  serving([](mcp::McpServerOptions& options) { options.calls_per_second = 5; },
+          [&](Stage& stage, http::Server&) {
+            constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"},)";
+            std::string batch = "[";
+            for (int i = 0; i < 100; ++i) batch += kPing;
+            batch.back() = ']';
+            std::string request = legacy(begin(stage.address, "2025-03-26"), batch);
+            request.replace(request.find("2025-11-25"), 10, "2025-03-26");
+            const std::string heard = ask(stage.address, request);
+            expect(holds(heard, R"("result":{})") && holds(heard, R"("error":{"code":-31000,)"));
+          });
+}
+
 TEST(McpGate, a_tool_that_is_off_is_none) {
   serving(
       [](mcp::McpServerOptions& options) {
