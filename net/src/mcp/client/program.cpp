@@ -1,7 +1,7 @@
 #include "mcp/client/program.h"
 
 #include "mcp/client/envelope.h"
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 
@@ -224,9 +224,10 @@ Error notify_by_program(McpClientState& state, std::string_view message) noexcep
   const auto instance = state.program->await_start();
   if (!instance) return instance.error();
   GrowingText line;
-  TextParts parts(line);
-  parts << message << "\n";
-  if (!parts.outcome()) return parts.outcome().error();
+  if (auto copied = line.write(message); !copied) return copied.error();
+  // A line ends where JSON may have white space.
+  line.replace_ends_of_lines();
+  if (auto ended = line.write("\n"); !ended) return ended.error();
   const auto written = state.program->write(line.view(), *instance);
   return written ? Error{} : written.error();
 }
@@ -236,7 +237,6 @@ Outcome send_by_program(McpClientState& state, const Agreement& session, Ask& as
   GrowingText line;
   if (!ask.to_listen) {
     if (auto written = write_request(line, state, session, ask); !written) return Outcome::of(written.error());
-    // A line ends where JSON may have white space.
     line.replace_ends_of_lines();
     if (auto ended = line.write("\n"); !ended) return Outcome::of(ended.error());
   }

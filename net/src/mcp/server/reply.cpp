@@ -1,6 +1,8 @@
 #include <coir/format.h>
 #include <coir/http/server.h>
 
+#include <algorithm>
+
 #include "http/session/keeper.h"
 #include "mcp/server/incoming.h"
 
@@ -10,6 +12,10 @@ namespace {
 // reply.cpp: the Reply of incoming.h.
 
 constexpr std::size_t kMostStreams = 8;  // of a session, remembered
+
+constexpr bool is_end_of_line(char c) noexcept {
+  return c == '\n' || c == '\r';
+}
 
 }  // namespace
 
@@ -70,7 +76,8 @@ bool Reply::send(std::string_view json) noexcept {
     put(event, format(line, "id: ", stream_->number, "-", stream_->events + 1, "\n"));
   }
   put(event, "data: ");
-  put(event, json);
+  // A line ends where JSON may have white space, and the program's, or another server's, has any.
+  if (char* const data = event.take(json.size())) std::ranges::replace_copy_if(json, data, is_end_of_line, ' ');
   put(event, "\n\n");
   if (event.failed()) return false;
   if (stream_ != nullptr) record(*stream_, event.view(), core_.options.max_stream_bytes);
