@@ -65,11 +65,11 @@ void resume(ServerCore& core, http::Exchange& exchange, Session& session, const 
 void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) noexcept {
   if (!accepted_types(exchange.request()).events) return exchange.respond_status(406);
   const std::string_view last = exchange.request().header("Last-Event-ID");
+  std::optional<Place> place;
   if (!last.empty()) {
-    const auto place = parse_place(last);
+    place = parse_place(last);
     if (!place) return answer_plain(exchange, 400, {}, kInvalidRequest, "Last-Event-ID is none of this server's");
     if (place->stream != 0) return resume(core, exchange, session, *place);
-    core.listeners.resume(session.interests, place->event);
   }
   // The session that the listener refers to is released with it.
   Session* const referred = core.sessions.find(session.id_text(), session.who);
@@ -79,6 +79,8 @@ void answer_get(ServerCore& core, http::Exchange& exchange, Session& session) no
     core.sessions.release(referred);
     return exchange.respond_status(503, "Retry-After: 5\r\n");
   }
+  // The earlier stream is retired, so that it takes nothing of this.
+  if (place) core.listeners.resume(session.interests, place->event);
   core.listeners.listen(exchange, one);
 }
 

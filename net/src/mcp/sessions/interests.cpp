@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <new>
+#include <utility>
 
 #include "mcp/sessions/listeners.h"
 
@@ -14,6 +15,19 @@ namespace coir::mcp {
 void Listeners::enter(Interests& interests) noexcept {
   Locked locked(lock_);
   interests_.push_back(interests);
+}
+
+void Listeners::forget(Watched* watched) noexcept {
+  if (watched == nullptr) return;
+  account::mcp.refund(sizeof(Watched) + watched->size);
+  free(watched);
+}
+
+Watched* Listeners::let_go(Listener& one) noexcept {
+  Watched* const sent = std::exchange(one.current, nullptr);
+  if (sent == nullptr) return nullptr;
+  sent->senders = static_cast<std::uint16_t>((sent->senders - 1) & 0x3fff);
+  return sent->senders == 0 && sent->removed ? sent : nullptr;
 }
 
 void Listeners::leave(Interests& interests) noexcept {
@@ -25,25 +39,20 @@ void Listeners::leave(Interests& interests) noexcept {
     watched = interests.watched;
     interests.watched = nullptr;
     interests.filter = interests.pending = 0;
-    if (Listener* const one = interests.listener) {
-      one->retired = retires = true;
-      // A record whose change is being sent stays until it is sent.
-      if (one->current != nullptr) {
-        for (Watched** link = &watched; *link != nullptr; link = &(*link)->next) {
-          if (*link != one->current) continue;
-          *link = one->current->next;
-          one->current->removed = true;
-          break;
-        }
+    interests.left = true;
+    if (interests.listener != nullptr) interests.listener->retired = retires = true;
+    // A record whose change is being sent stays until it is sent.
+    for (Watched** link = &watched; *link != nullptr;) {
+      Watched& each = **link;
+      if (each.senders == 0) {
+        link = &each.next;
+      } else {
+        each.removed = 1;
+        *link = each.next;
       }
     }
   }
-  while (watched != nullptr) {
-    Watched* const next = watched->next;
-    account::mcp.refund(sizeof(Watched) + watched->size);
-    free(watched);
-    watched = next;
-  }
+  while (watched != nullptr) forget(std::exchange(watched, watched->next));
   if (retires) news();
 }
 
@@ -63,6 +72,8 @@ std::expected<void, Error> Listeners::watch(Interests& interests, std::string_vi
   bool known = false;
   {
     Locked locked(lock_);
+    // Its session has ended meanwhile: nobody would take it out again.
+    known = interests.left;
     std::size_t count = 0;
     Watched** link = &interests.watched;
     for (; *link != nullptr; link = &(*link)->next, ++count) known = known || (*link)->uri() == uri;
@@ -86,14 +97,12 @@ void Listeners::unwatch(Interests& interests, std::string_view uri) noexcept {
       *link = removed->next;
       break;
     }
-    if (removed != nullptr && interests.listener != nullptr && interests.listener->current == removed) {
-      removed->removed = true;
+    if (removed != nullptr && removed->senders != 0) {
+      removed->removed = 1;
       removed = nullptr;
     }
   }
-  if (removed == nullptr) return;
-  account::mcp.refund(sizeof(Watched) + removed->size);
-  free(removed);
+  forget(removed);
 }
 
 void Listeners::resume(Interests& interests, std::uint32_t number) noexcept {
@@ -102,7 +111,7 @@ void Listeners::resume(Interests& interests, std::uint32_t number) noexcept {
     if (interests.sent[list] > number) interests.pending = static_cast<ListBits>(interests.pending | 1u << list);
   }
   for (Watched* each = interests.watched; each != nullptr; each = each->next) {
-    if (each->sent > number) each->pending = true;
+    if (each->sent > number) each->pending = 1;
   }
 }
 
@@ -121,7 +130,7 @@ void Listeners::updated(std::string_view uri) noexcept {
   {
     Locked locked(lock_);
     for (Interests* each = interests_.front(); each != nullptr; each = each->next) {
-      if (Watched* const one = each->find(uri)) one->pending = wanted = true;
+      if (Watched* const one = each->find(uri)) wanted = one->pending = 1;
     }
   }
   if (wanted) news();

@@ -25,8 +25,9 @@ struct Watched {
   Watched* next = nullptr;
   std::uint32_t sent = 0;  // the number of the event that told of it last
   std::uint16_t size = 0;
-  bool pending = false;
-  bool removed = false;  // not wanted any more, while it is being sent
+  std::uint16_t pending : 1 = 0;
+  std::uint16_t removed : 1 = 0;   // not wanted any more: the last listener that sends it frees it
+  std::uint16_t senders : 14 = 0;  // the listeners whose `current` it is; a retired one may be among them
 
   std::string_view uri() const noexcept { return {reinterpret_cast<const char*>(this + 1), size}; }
 };
@@ -42,6 +43,7 @@ struct Interests {
   std::uint32_t number = 0;         // of the latest event; legacy
   ListBits filter = 0;
   ListBits pending = 0;
+  bool left = false;  // for good: nothing is watched any more, and a listener that comes now is retired
 
   Watched* find(std::string_view uri) const noexcept {
     for (Watched* each = watched; each != nullptr; each = each->next) {

@@ -51,6 +51,7 @@ Listener* Listeners::make_listener(const MessageId& id, Session* session, Intere
     Locked locked(lock_);
     if (Listener* const earlier = one->interests->listener) earlier->retired = retires = true;
     one->interests->listener = one;
+    one->retired = one->interests->left;
   }
   if (retires) news();
   return one;
@@ -58,16 +59,13 @@ Listener* Listeners::make_listener(const MessageId& id, Session* session, Intere
 
 void Listeners::drop_listener(Listener* one) noexcept {
   if (one->session == nullptr) leave(one->own);
-  Watched* removed = nullptr;
+  Watched* removed;
   {
     Locked locked(lock_);
     if (one->session != nullptr && one->interests->listener == one) one->interests->listener = nullptr;
-    if (one->current != nullptr && one->current->removed) removed = one->current;
+    removed = let_go(*one);
   }
-  if (removed != nullptr) {
-    account::mcp.refund(sizeof(Watched) + removed->size);
-    free(removed);
-  }
+  forget(removed);
   Session* const session = one->session;
   const std::size_t bytes = listener_bytes(*one);
   std::destroy_at(one);
@@ -138,7 +136,6 @@ void Listeners::send_news(Connection& connection, KeptMemory memory, bool readab
   }
 }
 
-// pick chooses what is sent next, if nothing is under way. False: there is nothing. True with no item: it is retired.
 bool Listeners::pick(Listener& one) noexcept {
   Locked locked(lock_);
   if (one.item != Listener::Item::none) return true;
@@ -154,7 +151,8 @@ bool Listeners::pick(Listener& one) noexcept {
   }
   for (Watched* each = interests.watched; each != nullptr; each = each->next) {
     if (!each->pending) continue;
-    each->pending = false;
+    each->pending = 0;
+    each->senders = static_cast<std::uint16_t>((each->senders + 1) & 0x3fff);
     one.number = each->sent = ++interests.number;
     one.current = each;
     one.item = Listener::Item::watched;
@@ -164,16 +162,13 @@ bool Listeners::pick(Listener& one) noexcept {
 }
 
 void Listeners::sent(Listener& one) noexcept {
-  Watched* removed = nullptr;
+  Watched* removed;
   {
     Locked locked(lock_);
-    if (one.current != nullptr && one.current->removed) removed = one.current;
-    one.current = nullptr;
+    removed = let_go(one);
     one.item = Listener::Item::none;
   }
-  if (removed == nullptr) return;
-  account::mcp.refund(sizeof(Watched) + removed->size);
-  free(removed);
+  forget(removed);
 }
 
 void Listeners::end(Connection& connection) noexcept {

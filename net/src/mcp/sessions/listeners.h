@@ -71,11 +71,16 @@ class Listeners final : public http::Hub {
   bool wants(std::string_view uri) noexcept;
 
   // make_listener makes one for a request of subscriptions/listen, or with a session for its GET: then the session's
-  // earlier stream ends. Null: no memory.
+  // earlier stream ends. If the session has ended, the new one ends at once, too. Null: no memory.
   Listener* make_listener(const MessageId& id, Session* session, Interests* interests) noexcept;
   void drop_listener(Listener* listener) noexcept;
   // listen answers the exchange with the listener's stream, or drops the listener and answers 503.
   void listen(http::Exchange& exchange, Listener* listener) noexcept;
+
+  // pick chooses what a listener is sent next, if nothing is under way. False: there is nothing. True with no item: it is
+  // retired. sent is called when all of it has been written.
+  bool pick(Listener& one) noexcept;
+  void sent(Listener& one) noexcept;
 
   // attach_to has the server of `exchange` tell of its stop, which ends `stops`.
   void attach_to(http::Exchange& exchange) noexcept;
@@ -105,8 +110,10 @@ class Listeners final : public http::Hub {
   }
   void send_to_all() noexcept;
   void send_news(http::Connection& connection, http::KeptMemory memory, bool readable) noexcept;
-  bool pick(Listener& one) noexcept;
-  void sent(Listener& one) noexcept;
+  // let_go ends that a listener sends what it has picked, with the lock; it returns the record if that is to be freed,
+  // without the lock, by forget.
+  static Watched* let_go(Listener& one) noexcept;
+  static void forget(Watched* watched) noexcept;
   void end(http::Connection& connection) noexcept;
 
   const Options options_;

@@ -2,6 +2,9 @@
 
 #include <coir/detail/accounts.h>
 
+#include <memory>
+
+#include "mcp/sessions/sessions.h"
 #include "mcp_stage.h"
 
 namespace mcp_listening_test {
@@ -184,6 +187,53 @@ TEST(McpListening, a_legacy_session_listens_and_comes_again) {
     expect(again.hears_end());
     stage.mcp->list_changed(mcp::ItemKind::tools);
     expect(second.hears("tools/list_changed"));
+  });
+}
+
+TEST(McpListening, a_record_stays_while_any_stream_sends_it) {
+  everywhere([&] {
+    const std::size_t before = account::mcp.used();
+    // Too large for a fiber's stack.
+    const auto made =
+        std::make_unique<mcp::Listeners>(mcp::Listeners::Options{.keep_alive = 0ms, .retry = 1s, .most = 4});
+    mcp::Listeners& listeners = *made;
+    listeners.release_session = [](void*, mcp::Session*) noexcept {};
+    mcp::Session session;
+    listeners.enter(session.interests);
+    expect(listeners.watch(session.interests, "t://one", 4).has_value());
+    const std::size_t watched = account::mcp.used() - before;
+    const auto sends = [&](mcp::Listener& one) {
+      listeners.updated("t://one");
+      return listeners.pick(one) && one.current != nullptr;
+    };
+    mcp::Listener* const early = listeners.make_listener({}, &session, &session.interests);
+    expect(early != nullptr && sends(*early));
+    // A second stream retires the first in the middle of an event, and nobody wants the resource any more.
+    mcp::Listener* const late = listeners.make_listener({}, &session, &session.interests);
+    expect(late != nullptr && early->retired);
+    const std::size_t both = account::mcp.used();
+    listeners.unwatch(session.interests, "t://one");
+    expect(account::mcp.used() == both && early->current->uri() == "t://one");
+    listeners.drop_listener(early);
+    expect(both - account::mcp.used() >= watched);
+    // Two streams send the same, and the session ends.
+    expect(listeners.watch(session.interests, "t://one", 4).has_value());
+    expect(sends(*late));
+    mcp::Listener* const last = listeners.make_listener({}, &session, &session.interests);
+    expect(last != nullptr && sends(*last));
+    listeners.leave(session.interests);
+    expect(last->current->uri() == "t://one");
+    listeners.sent(*late);
+    expect(last->current->uri() == "t://one");
+    listeners.drop_listener(late);
+    listeners.drop_listener(last);
+    expect(account::mcp.used() == before);
+    // A session that has ended takes nothing any more.
+    expect(listeners.watch(session.interests, "t://one", 4).has_value() && session.interests.watched == nullptr);
+    mcp::Listener* const behind = listeners.make_listener({}, &session, &session.interests);
+    expect(behind != nullptr && behind->retired);
+    listeners.drop_listener(behind);
+    expect(account::mcp.used() == before);
   });
 }
 
