@@ -50,7 +50,11 @@ void follow(ServerCore& core, http::Detached& connection, Session& session, Reco
 
 void resume(ServerCore& core, http::Exchange& exchange, Session& session, const Place& place) noexcept {
   RecordedStream* const stream = core.sessions.find_stream(session, place.stream);
-  if (stream == nullptr) {
+  // An answer that was not kept would be waited for in vain.
+  const bool forgotten =
+      stream != nullptr && stream->finished.load(std::memory_order_acquire) && !has_recorded(*stream, place.event);
+  if (forgotten) core.sessions.release_stream(session, stream);
+  if (stream == nullptr || forgotten) {
     return answer_plain(exchange, 400, {}, kInvalidRequest, "the stream is not remembered any more");
   }
   exchange.start(200).fixed("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n");

@@ -152,4 +152,9 @@ std::uint32_t read_recorded(RecordedStream& stream, std::uint32_t after, Text& i
   return 0;
 }
 
+bool has_recorded(RecordedStream& stream, std::uint32_t after) noexcept {
+  const auto held = stream.mutex.lock();
+  return held && stream.events > std::max(stream.dropped, after);
+}
+
 }  // namespace coir::mcp

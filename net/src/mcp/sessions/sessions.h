@@ -149,5 +149,7 @@ void forget(RecordedStream* stream) noexcept;
 // its number; 0: there is none yet.
 void record(RecordedStream& stream, std::string_view event, std::size_t most) noexcept;
 std::uint32_t read_recorded(RecordedStream& stream, std::uint32_t after, Text& into) noexcept;
+// has_recorded tells whether read_recorded would find one.
+bool has_recorded(RecordedStream& stream, std::uint32_t after) noexcept;
 
 }  // namespace coir::mcp

@@ -133,6 +133,19 @@ TEST(McpSessions, a_client_comes_again_for_the_rest_of_its_own_stream) {
   });
 }
 
+TEST(McpSessions, an_answer_that_was_not_kept_is_not_waited_for) {
+  serving([](mcp::McpServerOptions& options) { options.max_stream_bytes = 64; },
+          [&](Stage& stage, http::Server&) {
+            const std::string session = begin(stage.address);
+            McpPeer peer(stage.address);
+            peer.say(legacy_call(session, 7, "leave"));
+            expect(peer.hears_end());
+            stage.go.set();
+            // Once the call has ended.
+            expect(until([&] { return ask(stage.address, get(session, "1-0")).starts_with("HTTP/1.1 400"); }, soon()));
+          });
+}
+
 TEST(McpSessions, a_legacy_client_is_asked_on_the_stream) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
