@@ -21,6 +21,11 @@ std::string get(std::string_view session, std::string_view last = {}) {
   return text + "\r\n";
 }
 
+void lines(mcp::Call& call) {
+  call.progress(1, 2);
+  call.result_json("{\n  \"content\": [\r\n]}");
+}
+
 }  // namespace
 
 TEST(McpSessions, a_session_begins_and_ends) {
@@ -143,6 +148,17 @@ TEST(McpSessions, an_answer_that_was_not_kept_is_not_waited_for) {
             stage.go.set();
             // Once the call has ended.
             expect(until([&] { return ask(stage.address, get(session, "1-0")).starts_with("HTTP/1.1 400"); }, soon()));
+          });
+}
+
+TEST(McpSessions, a_result_of_several_lines_is_one_line_of_an_event) {
+  static constexpr mcp::Tool kLines[] = {mcp::tool<lines>({.name = "lines"})};
+  serving([](mcp::McpServerOptions& options) { options.tools = kLines; },
+          [&](Stage& stage, http::Server&) {
+            McpPeer peer(stage.address);
+            peer.say(legacy_call(begin(stage.address), 7, "lines", R"(,"_meta":{"progressToken":1})"));
+            expect(peer.hears_end());
+            expect(peer.has("notifications/progress") && peer.has("  \"content\": [  ]}}\n\n"));
           });
 }
 
