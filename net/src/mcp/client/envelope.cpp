@@ -2,7 +2,7 @@
 
 #include <coir/json_writer.h>
 
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 

@@ -5,7 +5,7 @@
 
 #include "mcp/client/client_state.h"
 #include "mcp/client/envelope.h"
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 

@@ -5,8 +5,8 @@
 #include <coir/json_writer.h>
 
 #include "mcp/client/wire/growing_text.h"
-#include "mcp/client/wire/raw_json.h"
 #include "mcp/message/message.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 

@@ -12,9 +12,9 @@
 #include "http/text/characters.h"
 #include "mcp/client/wire/account.h"
 #include "mcp/client/wire/growing_text.h"
-#include "mcp/client/wire/raw_json.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp {
 

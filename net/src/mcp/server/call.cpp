@@ -3,6 +3,7 @@
 #include <coir/mcp/detail/tool.h>
 
 #include "http/text/base64.h"
+#include "mcp/message/raw_json.h"
 #include "mcp/server/call_state.h"
 #include "mcp/tools/schema_check.h"
 
@@ -198,8 +199,9 @@ void Call::result_json(std::string_view json) noexcept {
   // No member stands there twice: where the other server says what kind of a result it is, or who it is, ours go.
   constexpr std::string_view kResultBegin = "\"result\":{";
   if (state_.in.era() == Era::modern && !out.failed()) {
-    const bool says_type = json.find("\"resultType\"") != std::string_view::npos;
-    if (says_type || json.find("\"_meta\"") != std::string_view::npos) {
+    const auto says = [json](std::string_view name) { return detail::raw_member(json, name).data() != nullptr; };
+    const bool says_type = says("resultType");
+    if (says_type || says("_meta")) {
       out.cut(out.view().rfind(kResultBegin) + kResultBegin.size());
       if (!says_type) put(out, R"("resultType":"complete")");
     }

@@ -256,6 +256,9 @@ class Mounted final : public mcp::Source {
   void forward(mcp::Call& call, mcp::ItemKind, JsonView params) noexcept override {
     if (params["arguments"]["fail"].kind()) return call.refuse(mcp::kUpstream, "the mounted server does not answer");
     call.progress(1, 2);
+    // The members of a value within are not the result's.
+    if (params["arguments"]["within"].kind())
+      return call.result_json(R"({"content":[],"structuredContent":{"resultType":"mine","_meta":{}}})");
     call.result_json(R"({"content":[{"type":"text","text":"from far"}],"resultType":"complete"})");
   }
 };
@@ -271,6 +274,8 @@ TEST(McpProtocol, a_mounted_servers_tools_appear_as_ours) {
             expect(holds(list, R"("name":"up.far")") && !holds(list, "theirs"));
             const std::string heard = ask(stage.address, modern_call("up.far"));
             expect(holds(heard, "from far") && heard.find("resultType") == heard.rfind("resultType"));
+            const std::string within = ask(stage.address, modern_call("up.far", R"({"within":1})"));
+            expect(holds(within, R"("resultType":"complete")") && holds(within, R"("resultType":"mine","_meta":{}}})"));
             expect(holds(ask(stage.address, modern_call("up.far", R"({"fail":1})")), "-31004"));
             expect(holds(ask(stage.address, modern("prompts/list")), R"("prompts":[])"));
             const std::string session = begin(stage.address);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/buffer_pool.h"
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 #include "stream/event_parser.h"
 
 namespace coir::mcp::detail {

@@ -9,7 +9,7 @@
 
 #include "base/rounded.h"
 #include "mcp/client/wire/account.h"
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp {
 

@@ -1,4 +1,4 @@
-#include "mcp/client/wire/raw_json.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 
