@@ -211,8 +211,7 @@ constexpr Row kRows[] = {
     row(timeouts, duration, "write-timeout", "TIME", "while the client reads nothing (default: 30s)",
         take_time<&ServerOptions::write_timeout>),
     row(timeouts, duration, "drain-timeout", "TIME", "for requests in progress at SIGTERM (default: 30s)",
-        take_time<&Options::drain_timeout>)
-        .reloads(),
+        take_time<&Options::drain_timeout>),
     row(process, text, "user", "NAME",
         "become this user once the addresses are bound and the files are read. The user must be able to write to "
         "--state, and to read the files that SIGHUP reads again",
