@@ -13,6 +13,7 @@ using coir::http::CredentialStore;
 bool RouteAuth::load(const coir::http::ProxyTable& table, std::span<const std::uint16_t> lines, const Options& options,
                      const char* cure) noexcept {
   for (File& file : files_) file.wanted = false;
+  if (most_waiting_ == 0) most_waiting_ = options.server.max_active / 2;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string_view path = table[i].auth;
     if (path.empty()) continue;
@@ -23,7 +24,7 @@ bool RouteAuth::load(const coir::http::ProxyTable& table, std::span<const std::u
     if (file == nullptr && (file = make_room()) == nullptr)
       return named.wrong(cure, {"more than ", kMost, " files of credentials"});
     if (!file->store) {
-      auto store = CredentialStore::create(options.server.max_active / 2);
+      auto store = CredentialStore::create(most_waiting_);
       if (!store) return named.wrong(cure, {store.error()});
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';
