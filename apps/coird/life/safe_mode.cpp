@@ -32,6 +32,10 @@ bool is_there(const char* path) noexcept {
   return ::access(path, F_OK) == 0;
 }
 
+[[gnu::noinline]] bool is_in(const char* folder, const char* name) noexcept {
+  return is_there(InFolder(folder, name).text);
+}
+
 std::uint64_t since_boot_ms() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -104,17 +108,13 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
   if (good && options.state_given) make_state_folder(options);
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
-  if (is_there(InFolder(options.state, "safe").text)) return reason_ = Reason::asked, true;
+  if (is_in(options.state, "safe")) return reason_ = Reason::asked, true;
   bool failed = false;
   if (look_at_record(options.state, failed)) return true;
   remove_leftovers(options.state);
   config_ = sum_of_file(options.config, coir::kEmptySum);
   now_ = {.began_ms = since_boot_ms(), .boot = this_boot(), .of = sum_of_all(options, arguments)};
-  const InFolder path(options.state, "starts");
-  char room[192];
-  Starts kept;
-  const auto text = read_state(path.text, room);
-  if (text && read_starts(*text, kept)) runs_ = short_runs(kept, now_, failed);
+  count_runs(failed);
   if (runs_ >= kLoop) reason_ = Reason::loop;
   if (const std::uint64_t seconds = pause_after(runs_); seconds != 0) {
     if (!pause(runs_, seconds)) return false;
@@ -124,6 +124,14 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
   counts_ = true;
   keep(now_);
   return true;
+}
+
+// count_runs reads how many short runs came before this one; `failed`: the last has recorded that it failed early.
+[[gnu::noinline]] void SafeMode::count_runs(bool failed) noexcept {
+  char room[192];
+  Starts kept;
+  const auto text = read_state(InFolder(options_->state, "starts").text, room);
+  if (text && read_starts(*text, kept)) runs_ = short_runs(kept, now_, failed);
 }
 
 void SafeMode::keep(const Starts& starts) const noexcept {

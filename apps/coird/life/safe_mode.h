@@ -45,6 +45,7 @@ class SafeMode {
 
   std::string_view why(std::span<char> room) const noexcept;
   const char* how() const noexcept;
+  void count_runs(bool failed) noexcept;
   void keep(const Starts& starts) const noexcept;
   void keep_good() const noexcept;
   void forget() const noexcept;
