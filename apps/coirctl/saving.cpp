@@ -4,16 +4,20 @@
 #include <coir/format.h>
 #include <coir/http/wire/query.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 Saving::Outcome Saving::open(const char* path, bool resume) noexcept {
   path_ = path;
-  resumes_ = resume;
-  if (path == nullptr || !resume) return {};
+  struct stat there_is;
+  writes_through_ = path != nullptr && ::lstat(path, &there_is) == 0 && !S_ISREG(there_is.st_mode);
+  resumes_ = resume && !writes_through_;
+  if (path == nullptr || !resumes_) return {};
   coir::Formatter part(part_path_);
   coir::Formatter tag(tag_path_);
   part.add(path, ".part", '\0');
@@ -48,6 +52,10 @@ void Saving::forget() noexcept {
 
 Saving::Outcome Saving::begin(bool continues, std::string_view tag, std::optional<std::uint64_t> total) noexcept {
   if (path_ == nullptr) return {};
+  if (writes_through_) {
+    into_ = ::open(path_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    return into_ >= 0 ? Outcome() : std::unexpected(coir::Error::from_errno(errno));
+  }
   if (!resumes_) {
     auto begun = coir::FileReplacement::begin(path_);
     if (!begun) return std::unexpected(begun.error());
@@ -69,7 +77,7 @@ Saving::Outcome Saving::write(std::span<const char> bytes) noexcept {
   if (replacement_.is_open()) return replacement_.write(bytes);
   if (part_.is_open()) return part_.write_all(bytes);
   while (!bytes.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    const ssize_t written = ::write(into_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return std::unexpected(coir::Error::from_errno(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -79,6 +87,7 @@ Saving::Outcome Saving::write(std::span<const char> bytes) noexcept {
 
 Saving::Outcome Saving::finish() noexcept {
   if (replacement_.is_open()) return replacement_.commit();
+  if (writes_through_ && ::close(into_) != 0) return std::unexpected(coir::Error::from_errno(errno));
   if (!part_.is_open()) return {};
   if (auto synced = part_.sync(); !synced) return synced;
   static_cast<void>(part_.close());

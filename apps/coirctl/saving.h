@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-// Saving is where fetched content goes: to standard output; to a file that is replaced as a whole; or, to be resumed,
-// to FILE.part, which becomes FILE at the end. FILE.part.tag holds the validator of the version that FILE.part is of, and
+// Saving is where fetched content goes: to standard output; to a device, a pipe or where a link leads, which are written to;
+// to a file that is replaced as a whole; or, to be resumed, to FILE.part, which becomes FILE at the end. FILE.part.tag holds the validator of the version that FILE.part is of, and
 // on a second line its length, where that was known.
 class Saving {
  public:
@@ -38,6 +38,8 @@ class Saving {
 
   const char* path_ = nullptr;
   bool resumes_ = false;
+  bool writes_through_ = false;  // what lies at the path is no file to be replaced
+  int into_ = 1;
   coir::FileReplacement replacement_;
   coir::File part_;
   std::uint64_t have_ = 0;
