@@ -89,7 +89,10 @@ class Machine:
         host = urlsplit(self.vm.url).hostname
         self.address, self.tls_address = (host, 80), (host, 443)
         enter_network(self.vm.netns)
-        self.tls = ssl.create_default_context(cadata=self.vm.said("cat /var/lib/coird/self-signed.crt"))
+        # A board without random numbers yet serves before it has a certificate.
+        at = "/var/lib/coird/self-signed.crt"
+        text = self.vm.said(f"for i in $(seq 600); do [ -s {at} ] && break; sleep 0.1; done; cat {at}")
+        self.tls = ssl.create_default_context(cadata=text)
 
     def __enter__(self):
         return self
