@@ -33,7 +33,8 @@ promise() {
 }
 nothing_found() { [ ! -s "$scratch/found" ]; }
 
-"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF -DCOIR_MCP=OFF -DCOIR_MDNS=OFF -DCOIR_MQTT=OFF
+"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF -DCOIR_MCP=OFF -DCOIR_MDNS=OFF -DCOIR_MQTT=OFF \
+  -DCOIR_COIRCTL=OFF
 coird=$root/build/test/x86_64-linux-musl-no-site/apps/coird/coird
 names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
 llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
@@ -75,7 +76,7 @@ left_out() {
 }
 promise "so is --mdns" left_out --mdns board COIR_MDNS
 promise "so is --mqtt" left_out --mqtt mqtt://127.0.0.1 COIR_MQTT
-"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca|proxy-cert|fastcgi) ' >"$scratch/found" || true
+"$coird" --help | grep -E '^ +--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca|proxy-cert|fastcgi) ' >"$scratch/found" || true
 promise "--help lists none of them" nothing_found
 
 mkdir "$scratch/site"
