@@ -2,8 +2,8 @@
 #
 #   build TREE    builds what the tests of a tree are made of; one tree at a time, for the compiler takes every CPU
 #   unit TREE     runs the unit tests of that tree once it is built
-#   system FILE   runs one of tests/system once every tree is built; one with a line "# alone: WHY" in its head runs last,
-#                 with nothing beside it
+#   system FILE   runs one of tests/system once every tree is built; of those with a line "# builds: WHY" in their heads, which
+#                 compile for minutes on every CPU, one at a time; one with a line "# alone: WHY" last, with nothing beside it
 #
 # Each leaves in $scratch/NUMBER.* its log, its counts and its times. When it has ended it writes its number into a pipe,
 # from which the one loop that starts steps reads.
@@ -39,7 +39,7 @@ start_steps() {
   for number in $waiting; do
     # shellcheck disable=SC2086 # counted word by word
     [ "$(set -- $running; echo $#)" -lt "$1" ] || return 0
-    ! alone_runs || return 0
+    ! one_runs alone || return 0
     read -r kind name arguments <"$scratch/$number.step"
     may_start "$kind" "$name" || continue
     waiting=$(without "$number" "$waiting")
@@ -58,15 +58,17 @@ may_start() {
     unit) [ -e "$scratch/built.$2" ] ;;
     system)
       [ "$builds_left" -eq 0 ] || return 1
-      ! is_alone "$2" || { [ -z "$running" ] && all_that_wait_are_alone; }
+      ! is_alone "$2" || { [ -z "$running" ] && all_that_wait_are_alone; } || return 1
+      ! is_marked builds "$2" || ! one_runs builds
       ;;
   esac
 }
 
+# is_marked MARK FILE: the test has such a line in its head.
+is_marked() { grep -q "^# $1: " "$2"; }
+
 # is_alone FILE: the test wants nothing beside it.
-is_alone() {
-  grep -q '^# alone: ' "$1"
-}
+is_alone() { is_marked alone "$1"; }
 
 all_that_wait_are_alone() {
   for other in $waiting; do
@@ -75,10 +77,11 @@ all_that_wait_are_alone() {
   done
 }
 
-alone_runs() {
+# one_runs MARK: a test with that mark runs.
+one_runs() {
   for other in $running; do
     read -r other_kind other_name _ <"$scratch/$other.step"
-    if [ "$other_kind" = system ] && is_alone "$other_name"; then return 0; fi
+    if [ "$other_kind" = system ] && is_marked "$1" "$other_name"; then return 0; fi
   done
   return 1
 }

@@ -6,6 +6,7 @@
 #
 # needs: models
 # everything: spin searches for minutes
+# builds: a checker for each model, compiled
 # limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)

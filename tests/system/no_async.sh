@@ -3,6 +3,7 @@
 # says. (That it serves, the coird_* tests and vm_no_async see to.)
 #
 # everything: builds trees of its own
+# builds: trees of its own
 # limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)

@@ -5,6 +5,7 @@
 # wants besides, nor of passing on, agents, being found and reporting: each of those options is refused by its name, with the cure.
 #
 # everything: builds trees of its own
+# builds: trees of its own
 # limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
