@@ -55,7 +55,7 @@ class RouteAuth {
 
   coir::Spinlock lock_;
   File files_[kMost];
-  // Of the places that the start has fitted to memory and descriptors: the options of a reload are not.
+  // Half of the places that the start has fitted to memory and descriptors, as the options of a reload are not.
   std::size_t most_waiting_ = 0;
 };
 #endif

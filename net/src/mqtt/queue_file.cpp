@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "coirmq1\n";
 constexpr std::size_t kHead = 8;  // length and checksum
 constexpr std::size_t kFixed = 5;
-// What a queue of any size leaves: twice its bytes and 1,024, and one append, which is at most a queue long.
+// The most that a queue of any size leaves: twice its bytes and 1,024, and one append, which is at most a queue long.
 constexpr std::size_t kLongest = 3 * Buffer::kMost + 2048;
 constexpr unsigned kDone = 0x80, kRetained = 4;
 

@@ -36,7 +36,7 @@ bool FiberEngine::stopped() noexcept {
   // The reaper has ended.
   if (!none_kept) keepers.look_around(coarse_ns());
   dispatcher.grant_places();
-  // What waits may hold the very memory that serving one of them takes.
+  // Those that wait may hold the very memory that serving one of them takes.
   const std::int64_t long_ago = coarse_ns() - Dispatcher::kHeldUpNs;
   if (dispatcher.lack(long_ago) == Dispatcher::Lack::memory) evictor.shed_waiting(long_ago);
   if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();

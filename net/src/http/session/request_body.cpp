@@ -20,7 +20,7 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   body_timeout_ = engine_.options.body_timeout;
   body_rate_ = engine_.options.body_rate;
   body_waited_ns_ = 0;
-  // What is left of an earlier request, which may be another client's, is no trailer of this one.
+  // Chunks of an earlier request, maybe of another client, end with it, trailers included.
   chunks_ = ChunkedContent();
 }
 
