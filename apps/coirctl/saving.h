@@ -8,8 +8,8 @@
 #include <string_view>
 
 // Saving is where fetched content goes: to standard output; to a device, a pipe or where a link leads, which are written to;
-// to a file that is replaced as a whole; or, to be resumed, to FILE.part, which becomes FILE at the end. FILE.part.tag holds the validator of the version that FILE.part is of, and
-// on a second line its length, where that was known.
+// to a file that is replaced as a whole; or, to be resumed, to FILE.part, which becomes FILE at the end. FILE.part.tag holds
+// the validator of the version that FILE.part is of, and on a second line its length, where that was known.
 class Saving {
  public:
   using Outcome = std::expected<void, coir::Error>;

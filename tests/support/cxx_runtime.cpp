@@ -48,8 +48,8 @@ extern "C" void __cxa_pure_virtual() {
 }
 
 #if COIR_ASAN
-// AddressSanitizer keeps a fake stack for each fiber, to find uses of frames that have returned. It gets the smallest size here,
-// for half of the page faults. Frames that do not fit are on the real stack.
+// AddressSanitizer keeps a fake stack for each fiber, to find uses of frames that have returned. The smallest size halves the
+// page faults. Frames that do not fit are on the real stack.
 #pragma clang diagnostic ignored "-Wreserved-identifier"
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {

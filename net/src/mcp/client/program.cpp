@@ -225,9 +225,7 @@ Error notify_by_program(McpClientState& state, std::string_view message) noexcep
   if (!instance) return instance.error();
   GrowingText line;
   if (auto copied = line.write(message); !copied) return copied.error();
-  // A line ends where JSON may have white space.
-  line.replace_ends_of_lines();
-  if (auto ended = line.write("\n"); !ended) return ended.error();
+  if (auto ended = line.end_line(); !ended) return ended.error();
   const auto written = state.program->write(line.view(), *instance);
   return written ? Error{} : written.error();
 }
@@ -237,8 +235,7 @@ Outcome send_by_program(McpClientState& state, const Agreement& session, Ask& as
   GrowingText line;
   if (!ask.to_listen) {
     if (auto written = write_request(line, state, session, ask); !written) return Outcome::of(written.error());
-    line.replace_ends_of_lines();
-    if (auto ended = line.write("\n"); !ended) return Outcome::of(ended.error());
+    if (auto ended = line.end_line(); !ended) return Outcome::of(ended.error());
   }
   const bool listens = ask.to_listen || ask.request.method == "subscriptions/listen";
   Pending pending{.id = ask.id, .to_listen = listens, .wants_told = bool(ask.options.told)};

@@ -85,6 +85,12 @@ std::optional<std::string_view> RawElements::next() noexcept {
   return value;
 }
 
+void blank_ends_of_lines(std::span<char> json) noexcept {
+  for (char& each : json) {
+    if (each == '\n' || each == '\r') each = ' ';
+  }
+}
+
 std::string_view raw_member(std::string_view object, std::string_view name) noexcept {
   RawMembers members(object);
   while (const auto member = members.next()) {

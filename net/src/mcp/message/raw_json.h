@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 // Pieces of a JSON text as they stand in it, so that a part of a message can be passed on without being written anew. The
@@ -15,6 +16,9 @@ std::string_view raw_member(std::string_view object, std::string_view name) noex
 
 // raw_inside returns what stands between the brackets of an object or an array, without white space around it.
 std::string_view raw_inside(std::string_view value) noexcept;
+
+// blank_ends_of_lines makes spaces of them, which JSON has as white space only: the text is one line then.
+void blank_ends_of_lines(std::span<char> json) noexcept;
 
 // RawMembers walks the members of an object, RawElements the elements of an array.
 class RawMembers {

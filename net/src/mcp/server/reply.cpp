@@ -1,9 +1,9 @@
 #include <coir/format.h>
 #include <coir/http/server.h>
-
-#include <algorithm>
+#include <string.h>
 
 #include "http/session/keeper.h"
+#include "mcp/message/raw_json.h"
 #include "mcp/server/incoming.h"
 
 namespace coir::mcp {
@@ -12,10 +12,6 @@ namespace {
 // reply.cpp: the Reply of incoming.h.
 
 constexpr std::size_t kMostStreams = 8;  // of a session, remembered
-
-constexpr bool is_end_of_line(char c) noexcept {
-  return c == '\n' || c == '\r';
-}
 
 }  // namespace
 
@@ -76,8 +72,11 @@ bool Reply::send(std::string_view json) noexcept {
     put(event, format(line, "id: ", stream_->number, "-", stream_->events + 1, "\n"));
   }
   put(event, "data: ");
-  // A line ends where JSON may have white space, and the program's, or another server's, has any.
-  if (char* const data = event.take(json.size())) std::ranges::replace_copy_if(json, data, is_end_of_line, ' ');
+  // The program's JSON, or another server's, may have several lines.
+  if (char* const data = event.take(json.size())) {
+    memcpy(data, json.data(), json.size());
+    detail::blank_ends_of_lines({data, json.size()});
+  }
   put(event, "\n\n");
   if (event.failed()) return false;
   if (stream_ != nullptr) record(*stream_, event.view(), core_.options.max_stream_bytes);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/buffer_pool.h"
+#include "mcp/message/raw_json.h"
 
 namespace coir::mcp::detail {
 
@@ -41,11 +42,10 @@ class GrowingText {
 
   std::string_view view() const noexcept { return {buffer_.data(), used_}; }
   bool empty() const noexcept { return used_ == 0; }
-  // replace_ends_of_lines makes spaces of them: JSON has them as white space only.
-  void replace_ends_of_lines() noexcept {
-    for (char& each : buffer_.bytes().first(used_)) {
-      if (each == '\n' || each == '\r') each = ' ';
-    }
+  // end_line makes a line of JSON, with its end. Errors: as write.
+  [[nodiscard]] std::expected<void, Error> end_line() noexcept {
+    blank_ends_of_lines(buffer_.bytes().first(used_));
+    return write("\n");
   }
   // clear keeps the buffer.
   void clear() noexcept { used_ = 0; }
