@@ -27,6 +27,12 @@ inline constexpr int kSystemCallCost = 16;
 
 #if COIR_NO_ASYNC
 inline void spend_budget(int = 1) noexcept {}
+
+namespace detail {
+
+struct [[maybe_unused]] BudgetAside {};
+
+}  // namespace detail
 #else
 namespace detail {
 
@@ -46,6 +52,25 @@ inline void spend_budget(int cost = 1) noexcept {
   if (left <= 0) [[unlikely]]
     detail::spent();
 }
+
+namespace detail {
+
+// BudgetAside lets what is called meanwhile spend without an end: for code that must not yield, because it holds what
+// others would spin for. It must not wait either: the same thread ends it.
+class [[nodiscard]] BudgetAside {
+ public:
+  BudgetAside() noexcept : left_(__atomic_load_n(&t_budget, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&t_budget, INT32_MAX, __ATOMIC_RELAXED);
+  }
+  ~BudgetAside() { __atomic_store_n(&t_budget, left_, __ATOMIC_RELAXED); }
+  BudgetAside(const BudgetAside&) = delete;
+  BudgetAside& operator=(const BudgetAside&) = delete;
+
+ private:
+  const std::int32_t left_;
+};
+
+}  // namespace detail
 #endif
 
 }  // namespace coir

@@ -7,13 +7,15 @@
 #include <algorithm>
 
 #include <coir/atomic.h>
+#include <coir/budget.h>
 #include <coir/deadline.h>
 
 namespace coir {
 
 namespace {
 
-// g_giving is held while the list is walked or changed. A relief makes system calls meanwhile, so nobody spins for it.
+// g_giving is held while the list is walked or changed. A relief makes system calls meanwhile: only one that changes the
+// list waits for it, and the holder does not leave its thread.
 constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
 constinit Atomic<std::uint32_t> g_pressure{1};  // the number of the pressure that is, or comes next
@@ -76,6 +78,9 @@ bool Pressure::charge(Account& account, std::size_t bytes) noexcept {
 bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
   // Another thread is making room: its gain may serve both, and the next attempt comes soon.
   if (g_giving.exchange(true, std::memory_order_acquire)) return fits(account, bytes);
+  // What a relief sends to those it gives up spends budget. A yield here would keep g_giving held while another fiber of
+  // this worker waits for it.
+  const detail::BudgetAside no_yield;
   for (Relief* relief = g_reliefs; relief != nullptr && !fits(account, bytes); relief = relief->next_) {
     const std::size_t wanted = std::max(account.lacks(bytes), Ledger::total().lacks(bytes));
     if (relief->give_(relief->context_, wanted) != 0) took(*relief->step_);

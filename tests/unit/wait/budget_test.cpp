@@ -3,6 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/blocking.h>
 #include <coir/descriptor_stream.h>
+#include <coir/ledger.h>
+#include <coir/pressure.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
 #include <coir/worker_stack.h>
@@ -118,6 +120,44 @@ TEST(Budget, on_a_worker_s_own_stack_nothing_yields_and_the_fiber_does_afterward
     for (int i = 0; i < 2 * kBudget && !ran; ++i) expect(set.wait().has_value());
     expect(ran);
     expect(other.join().has_value());
+  });
+}
+
+namespace {
+
+// Shedder is a relief that sends farewells: calls that spend.
+struct Shedder {
+  coir::Account& account;
+
+  static std::size_t give(void* context, std::size_t) noexcept {
+    for (int i = 0; i < 10 * kBudget; ++i) coir::spend_budget();
+    auto& self = *static_cast<Shedder*>(context);
+    const std::size_t given = self.account.used();
+    self.account.refund(given);
+    return given;
+  }
+};
+
+constinit coir::Account g_kept("kept"), g_wanted("wanted");
+
+}  // namespace
+
+TEST(Budget, a_relief_does_not_yield_and_its_caller_does_afterwards) {
+  run([&] {
+    Shedder shedder{g_kept};
+    coir::Relief relief(coir::Pressure::caches, Shedder::give, &shedder);
+    coir::Pressure::add(relief);
+    expect(g_kept.charge(200));
+    g_wanted.set_ceiling(0);
+    bool ran = false;
+    coir::Fiber other = spawn({.detached = true}, [&] { ran = true; });
+    expect(!coir::Pressure::charge(g_wanted, 100));
+    expect(g_kept.used() == 0 && !ran);
+    for (int i = 0; i < 2 * kBudget && !ran; ++i) coir::spend_budget();
+    expect(ran);
+    expect(other.join().has_value());
+    coir::Pressure::remove(relief);
+    g_wanted.set_ceiling(SIZE_MAX);
   });
 }
 
