@@ -105,7 +105,7 @@ bool ended(const Scope& scope, Error& error) noexcept;
 // a deadline ends the wait that the thread is in; a function that `blocking` runs in place is no wait. Cost: nothing
 // for fibers outside any scope; inside, one look along the chain where a wait begins to park. A plain thread's wait for
 // a descriptor takes two system calls more inside a scope, and a descriptor meanwhile, without which a cancellation is
-// noticed by the next wait.
+// noticed by the next wait. With one worker a plain thread's sleep goes on when its scope is cancelled.
 class CancelScope {
  public:
   explicit CancelScope(Deadline deadline = Deadline::never()) noexcept { detail::enter(scope_, deadline); }

@@ -148,8 +148,8 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
 // cancelled, deadlock (of a mutex), busy (a RestingWait sleeps on that descriptor), no_memory, limit, system,
-// unsupported; invalid when there is nothing to wait for. A channel, descriptor or fiber that is listed twice counts by its
-// first place. Cost: proportional to the cases; no allocation, and system calls as for wait.
+// unsupported; invalid (a descriptor is negative, or there is nothing to wait for). A channel, descriptor or fiber that is
+// listed twice counts by its first place. Cost: proportional to the cases; no allocation, and system calls as for wait.
 template <std::size_t N>
 [[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {
   return detail::select_erased(cases, N, deadline);

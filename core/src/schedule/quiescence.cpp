@@ -75,6 +75,16 @@ std::int64_t Scheduler::alive() const noexcept {
   return sum;
 }
 
+void Scheduler::count_resting(std::int64_t more) noexcept {
+  if (Worker* const worker = this_worker(); worker != nullptr) return bump(worker->counters.fd_waits, more);
+  outside_waits.fetch_add(more, std::memory_order_relaxed);
+  if (more > 0) return;
+  // A run without fibers ends with its last resting wait, and its workers may sleep. The caller may hold a spinlock: it
+  // wakes one of them only then. Pairs with the idle bit that a worker sets before it looks whether the run is over.
+  full_fence();
+  if (alive() == 0) wake_if_idle();
+}
+
 std::int64_t Scheduler::waits_outside() const noexcept {
   std::int64_t sum = outside_waits.load(std::memory_order_acquire);
   for (unsigned i = 0; i < worker_count(); ++i) {

@@ -13,13 +13,8 @@ using detail::DescriptorNode;
 
 namespace {
 
-// An armed resting wait counts as a wait on the outside world, like a parked fiber.
-void count_out_dormant() noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) {
-    bump(worker->counters.fd_waits, std::int64_t{-1});
-  } else {
-    Scheduler::of_process()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
-  }
+void count_out_resting() noexcept {
+  if (const Visit run; run) run->count_resting(-1);
 }
 
 }  // namespace
@@ -69,7 +64,7 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
       seen = word.load(std::memory_order_acquire);
     } else if ((seen & kSleep) != 0) {
       if (word.compare_exchange_weak(seen, leave, std::memory_order_acq_rel, std::memory_order_acquire)) {
-        count_out_dormant();
+        count_out_resting();
         auto* resting = reinterpret_cast<RestingWait*>(seen & ~kSleep);
         return resting->wake(*resting);
       }
@@ -201,8 +196,10 @@ bool Reactor::take(int fd, Direction direction) noexcept {
 void Reactor::restore(int fd, Direction direction) noexcept {
   Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
   Word seen = word.load(std::memory_order_relaxed);
-  while (seen == kEmpty || (seen & kTaken) != 0) {
-    if (word.compare_exchange_weak(seen, kReady, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+  while (seen == kEmpty || seen == kReady || (seen & kTaken) != 0) {
+    // An edge that came with a hang-up has left kReady for the second of its two returns, or a new edge has come.
+    const Word known = seen == kReady ? kReadyEnded : kReady;
+    if (word.compare_exchange_weak(seen, known, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
   }
 }
 
@@ -248,7 +245,7 @@ void Reactor::end(int fd, std::uint32_t as) noexcept {
         seen = word.load(std::memory_order_acquire);
       } else if (holds_nobody(seen) || (seen & kSleep) != 0) {
         if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) {
-          if ((seen & kSleep) != 0) count_out_dormant();
+          if ((seen & kSleep) != 0) count_out_resting();
           break;
         }
       } else {
@@ -257,6 +254,11 @@ void Reactor::end(int fd, std::uint32_t as) noexcept {
       }
     }
   }
+}
+
+bool Reactor::is_enrolled(int fd) noexcept {
+  Entry* const at = entry(fd);
+  return at != nullptr && at->registered.load(std::memory_order_relaxed) != kNo;
 }
 
 void Reactor::forgotten(int fd) noexcept {

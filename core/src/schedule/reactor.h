@@ -49,6 +49,9 @@ class Reactor {
   // knows tells whether the table has room for fd.
   bool knows(int fd) noexcept { return entry(fd) != nullptr; }
 
+  // is_enrolled tells whether fd is registered with the poller, or was ended and not yet closed.
+  bool is_enrolled(int fd) noexcept;
+
   // tag tells successive descriptors of one number apart: forget changes it before it wakes anybody. `fd` was attached
   // to before.
   std::uint32_t tag(int fd) noexcept { return entry(fd)->tag.load(std::memory_order_acquire); }

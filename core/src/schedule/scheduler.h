@@ -128,6 +128,9 @@ class Scheduler {
 
   std::int64_t alive() const noexcept;
 
+  // count_resting counts armed resting waits, which are waits on the outside world as those of parked fibers are.
+  void count_resting(std::int64_t more) noexcept;
+
   // Counters of plain threads.
   Atomic<std::uint64_t> outside_spawned{0};
   Atomic<std::int64_t> outside_waits{0};

@@ -45,8 +45,8 @@ std::expected<std::size_t, Error> wait_any(std::span<pollfd> entries, Deadline d
 }
 
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
-  // poll leaves out negative descriptors; to wait for one that is closed would be for ever.
-  if (fd < 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+  // poll leaves out negative descriptors; to wait for one would be for ever.
+  if (fd < 0) return std::unexpected(Error{ErrorCode::invalid, EBADF});
   if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   pollfd entries[2];
   entries[1] = {.fd = fd, .events = poll_events(direction), .revents = 0};

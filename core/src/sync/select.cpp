@@ -1,5 +1,7 @@
 #include <coir/select.h>
 
+#include <errno.h>
+
 #include <coir/budget.h>
 
 #include "scope/join.h"
@@ -191,8 +193,9 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
   pollfd entries[kThreadFds + 1];
   std::size_t used = 0;
   for (const Case& one : std::span(cases, count)) {
-    if (one.kind_ == Kind::descriptor)
-      entries[used++] = {.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
+    if (one.kind_ != Kind::descriptor) continue;
+    if (one.fd_ < 0) return failed({ErrorCode::invalid, EBADF});  // poll would leave it out
+    entries[used++] = {.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
   }
   WaitRound round(thread);
   if (!line_up(round, nullptr)) return {};

@@ -80,7 +80,7 @@ bool begin_scoped_wait(Deadline& deadline, Shielded shielded) noexcept {
 }
 
 ShownWait::ShownWait(Waiter& waiter, Shielded shielded) noexcept
-    : place_(t_current_scope != nullptr && shielded == Shielded::no ? &t_place : nullptr) {
+    : place_(kManyWorkers && t_current_scope != nullptr && shielded == Shielded::no ? &t_place : nullptr) {
   if (place_ == nullptr) return;
   Locked hold(place_->lock);
   place_->waiting = &waiter;

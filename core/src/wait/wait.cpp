@@ -6,6 +6,7 @@
 #include <coir/budget.h>
 #include <coir/resting_wait.h>
 
+#include "schedule/errand.h"
 #include "schedule/visit.h"
 #include "wait/park.h"
 #include "wait/polling_thread.h"
@@ -15,6 +16,8 @@ namespace coir {
 namespace {
 
 std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
+  // poll leaves out negative descriptors; to wait for one would be for ever.
+  if (fd < 0) return std::unexpected(Error{ErrorCode::invalid, EBADF});
   pollfd entries[2] = {{.fd = fd, .events = poll_events(direction), .revents = 0}};
   if (auto polled = poll_on_thread(entries, deadline); !polled) return polled;
   if ((entries[0].revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
@@ -30,13 +33,15 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
   return {};
 }
 
-// count_resting counts armed resting waits, which are waits on the outside world as those of parked fibers are.
-void count_resting(Scheduler& scheduler, std::int64_t more) noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) {
-    bump(worker->counters.fd_waits, more);
-  } else {
-    scheduler.outside_waits.fetch_add(more, std::memory_order_relaxed);
+// by_worker_of is by_worker for what changes the waits for `fd`. Nobody waits for one that the run has not enrolled.
+template <class F>
+bool by_worker_of(int fd, F&& f) noexcept {
+  if (kManyWorkers || this_worker() != nullptr) return false;
+  {
+    const Visit run;
+    if (!run || !run->reactor.is_enrolled(fd)) return false;
   }
+  return by_worker(f);
 }
 
 }  // namespace
@@ -70,6 +75,7 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
 }
 
 void close_fd(int fd) noexcept {
+  if (by_worker_of(fd, [fd] { close_fd(fd); })) return;
   const Visit run;
   if (run) run->reactor.forget(fd);
   ::close(fd);
@@ -77,6 +83,7 @@ void close_fd(int fd) noexcept {
 }
 
 void end_waits(int fd) noexcept {
+  if (by_worker_of(fd, [fd] { end_waits(fd); })) return;
   if (const Visit run; run) run->reactor.end(fd);
 }
 
@@ -102,17 +109,19 @@ ArmingUnderLock::~ArmingUnderLock() {
 
 std::expected<void, Error> ArmingUnderLock::arm(RestingWait& record, Direction direction) noexcept {
   if (!watched_) return watched_;
-  count_resting(*scheduler_, 1);
+  scheduler_->count_resting(1);
   auto armed = scheduler_->reactor.attach(fd_, direction, record);
   armed_ = armed.has_value();
-  if (!armed) count_resting(*scheduler_, -1);
+  if (!armed) scheduler_->count_resting(-1);
   return armed;
 }
 
 bool disarm_resting_wait(RestingWait& record) noexcept {
+  bool disarmed = false;
+  if (by_worker_of(record.fd, [&] { disarmed = disarm_resting_wait(record); })) return disarmed;
   const Visit run;
   if (!run || !run->reactor.detach(record.fd, record.direction, record)) return false;
-  count_resting(*run, -1);
+  run->count_resting(-1);
   return true;
 }
 

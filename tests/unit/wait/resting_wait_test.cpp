@@ -29,6 +29,7 @@ using coir::test::Everywhere;
 using coir::test::Pipe;
 using coir::test::scaled;
 using coir::test::until;
+using coir::test::until_blocked;
 using coir::test::until_polled;
 using namespace std::chrono_literals;
 
@@ -232,6 +233,36 @@ TEST(RestingWait, it_keeps_the_run_going_without_a_fiber_or_a_stack) {
   }
   check();
 }
+
+#if !COIR_SINGLE_WORKER
+TEST(RestingWait, a_plain_thread_that_ends_the_last_one_ends_the_run) {
+  const pid_t main = gettid();
+  for (const unsigned workers : {1u, 2u}) {
+    for (const bool closes : {false, true}) {
+      Pipe pipe;
+      Record record;
+      std::atomic<bool> armed{false};
+      coir::test::Thread thread([&] {
+        until([&] { return armed && coir::stats().fibers_alive == 0; });
+        until_blocked(main);
+        if (closes) {
+          pipe.close_reader();
+        } else if (!disarm_resting_wait(record)) {
+          armed = false;
+        }
+      });
+      const auto ended = run_until_idle({.workers = workers}, [&] {
+        expect(arm_resting_wait(record, pipe.reader).has_value());
+        armed = true;
+      });
+      thread.join();
+      CHECK_TRUE(ended.has_value());
+      CHECK_TRUE(armed);
+    }
+  }
+  check();
+}
+#endif
 
 TEST(RestingWait, shutdown_ends_a_run_in_which_records_sleep) {
   Pipe pipe;
