@@ -74,29 +74,34 @@ template <class T, std::size_t N, class R, std::size_t M, class F>
 [[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, std::span<R, M> results, F&& body,
                                                 NurseryOptions options = {}) {
   if (results.size() < items.size()) return std::unexpected(Error(ErrorCode::invalid));
+  Atomic<std::size_t> done{0};
   detail::FiberGroup group(options.limit);
   for (std::size_t i = 0; i < items.size() && !group.ended(); ++i) {
-    group.add([&body, &item = items[i], &result = results[i]]() -> std::expected<void, Error> {
+    group.add([&body, &item = items[i], &result = results[i], &done]() -> std::expected<void, Error> {
       auto call = [&] { return body(item); };
       auto outcome = detail::outcome_of(call);
       if (!outcome) return std::unexpected(outcome.error());
       result = *std::move(outcome);
+      done.fetch_add(1, std::memory_order_relaxed);
       return {};
     });
   }
-  return group.join([] { return true; });
+  return group.join([&] { return done.load(std::memory_order_relaxed) == items.size(); });
 }
 template <class T, std::size_t N, class F>
 [[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, F&& body, NurseryOptions options = {}) {
+  Atomic<std::size_t> done{0};
   detail::FiberGroup group(options.limit);
   for (T& item : items) {
     if (group.ended()) break;
-    group.add([&body, &item]() -> std::expected<void, Error> {
+    group.add([&body, &item, &done]() -> std::expected<void, Error> {
       auto call = [&] { return body(item); };
-      return detail::outcome_of(call);
+      auto outcome = detail::outcome_of(call);
+      if (outcome) done.fetch_add(1, std::memory_order_relaxed);
+      return outcome;
     });
   }
-  return group.join([] { return true; });
+  return group.join([&] { return done.load(std::memory_order_relaxed) == items.size(); });
 }
 
 }  // namespace coir

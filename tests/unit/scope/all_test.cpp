@@ -1,5 +1,6 @@
 #include <coir/all.h>
 
+#include <coir/cancel_scope.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
@@ -133,6 +134,27 @@ TEST(All, all_of_maps_items_to_results_within_its_limit) {
     expect(together.most() == 4);
     const auto few = all_of(std::span(items), std::span(results).first(3), square);
     expect(!few && few.error() == ErrorCode::invalid);
+  });
+}
+
+// A body that was cancelled has not failed, and yet not done its part.
+TEST(All, all_of_whose_bodies_were_cancelled_is_no_success) {
+  everywhere([&] {
+    std::array<int, 8> items{};
+    std::array<int, 8> results{};
+    coir::CancelScope scope;
+    const auto cancelled = [&](int) -> std::expected<int, Error> {
+      scope.cancel();
+      return std::unexpected(coir::check_cancelled().error());
+    };
+    const auto none = [&](int item) -> std::expected<void, Error> {
+      if (const auto done = cancelled(item); !done) return std::unexpected(done.error());
+      return {};
+    };
+    const auto mapped = all_of(std::span(items), std::span(results), cancelled);
+    expect(!mapped && mapped.error() == ErrorCode::cancelled);
+    const auto called = all_of(std::span(items), none);
+    expect(!called && called.error() == ErrorCode::cancelled);
   });
 }
 
