@@ -17,29 +17,34 @@ namespace {
 enum class Ended : std::uint8_t { done, failed, taken };
 
 // take_ended waits out the few instructions between a fiber's last claim and the switch off its stack, on another
-// worker, and takes the outcome. `failed`: nobody has taken the failure over, and the caller does now, with the word at
-// kLocked. `taken`: another has it all.
-Ended take_ended(FiberControl* fiber) noexcept {
+// worker, and takes the outcome of the fiber of that id. `failed`: nobody has taken the failure over, and the caller
+// does now, with the word at kLocked. `taken`: another has it all.
+Ended take_ended(FiberControl* fiber, std::uint64_t id) noexcept {
   for (SpinWait turn;; turn.pause()) {
     std::uint32_t join = fiber->join.load(std::memory_order_acquire);
-    if (join == FiberControl::kDone &&
-        fiber->join.compare_exchange_strong(join, FiberControl::kTaken, std::memory_order_acq_rel,
-                                            std::memory_order_acquire)) [[likely]] {
+    if (join == FiberControl::kTaken) return Ended::taken;
+    const bool ended = join == FiberControl::kDone || join == FiberControl::kFailed;
+    // kLocked keeps others away while the id is looked at, and the nursery from a failure: that takes it over itself when
+    // it is left first.
+    if (ended && fiber->join.compare_exchange_strong(join, FiberControl::kLocked, std::memory_order_acq_rel,
+                                                     std::memory_order_relaxed)) [[likely]] {
+      // Another joiner by the same handle may have taken the outcome, and the slot be a later fiber's.
+      if (kManyWorkers && fiber->id.load(std::memory_order_relaxed) != id) [[unlikely]] {
+        fiber->join.store(join, std::memory_order_release);
+        return Ended::taken;
+      }
+      if (join == FiberControl::kFailed) return Ended::failed;
+      fiber->join.store(FiberControl::kTaken, std::memory_order_release);
       return Ended::done;
     }
-    if (join == FiberControl::kTaken) return Ended::taken;
-    // kLocked keeps its nursery away: that takes the failure over itself when it is left first.
-    if (join == FiberControl::kFailed &&
-        fiber->join.compare_exchange_strong(join, FiberControl::kLocked, std::memory_order_acq_rel,
-                                            std::memory_order_relaxed)) {
-      return Ended::failed;
-    }
+    if (kManyWorkers && fiber->id.load(std::memory_order_relaxed) != id) [[unlikely]]
+      return Ended::taken;
   }
 }
 
 // take_over takes an ended fiber away from its nursery, for one that joins it after its end; false: another takes it.
-bool take_over(FiberControl* fiber) noexcept {
-  const Ended ended = take_ended(fiber);
+bool take_over(FiberControl* fiber, std::uint64_t id) noexcept {
+  const Ended ended = take_ended(fiber, id);
   if (ended == Ended::failed) [[unlikely]] {
     if (fiber->nursery != nullptr) fiber->nursery->take(fiber, false);
     fiber->join.store(FiberControl::kTaken, std::memory_order_release);
@@ -117,7 +122,7 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
         return std::unexpected(late);
     }
   }
-  if (!take_over(fiber)) return std::unexpected(late);
+  if (!take_over(fiber, id)) return std::unexpected(late);
   return {};
 }
 
@@ -152,7 +157,7 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
     if (take_out_of_line(fiber, node) || !door::enter()) return std::unexpected(late);
     if (fiber->id.load(std::memory_order_acquire) != id) return refuse(late);
   }
-  if (!take_over(fiber)) return refuse(late);
+  if (!take_over(fiber, id)) return refuse(late);
   return {};
 }
 
@@ -197,7 +202,7 @@ bool Fiber::let_go() noexcept {
       return false;
     }
   }
-  const Ended ended = take_ended(fiber);
+  const Ended ended = take_ended(fiber, id_);
   if (ended == Ended::taken) {
     control_ = nullptr;
     id_ = 0;

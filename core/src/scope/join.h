@@ -19,7 +19,7 @@ namespace coir {
 //   kFailed                  likewise, and the nursery still has the failure to answer for
 //
 //   kOpen, kWaiting          -> kLocked -> kDone, kTaken or kFailed
-//   kDone                    -> kTaken                 a joiner that comes later takes it
+//   kDone                    -> kLocked -> kTaken      a joiner that comes later looks at the id, and takes it
 //   kFailed                  -> kLocked -> kTaken      likewise, and takes the failure over
 //                                       -> kDone       the nursery takes it over
 //
