@@ -1,5 +1,7 @@
 #include "base/thread.h"
 
+#include <initializer_list>
+
 namespace coir {
 
 constinit SharedAtomic<unsigned> unseen_threads{0};
@@ -18,10 +20,11 @@ int start_thread(pthread_t& thread, std::size_t stack_bytes, const sigset_t& blo
   return error;
 }
 
-sigset_t all_signals() noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  return all;
+sigset_t all_but_faults() noexcept {
+  sigset_t most;
+  sigfillset(&most);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&most, fault);
+  return most;
 }
 
 }  // namespace coir

@@ -22,7 +22,8 @@ int start_thread(pthread_t& thread, std::size_t stack_bytes, const sigset_t& blo
 // deadlock from being reported.
 extern constinit SharedAtomic<unsigned> unseen_threads;
 
-// all_signals is every signal there is, as a set.
-sigset_t all_signals() noexcept;
+// all_but_faults is what a thread of the runtime blocks: the signals of the process go to other threads. A fault stays with
+// the thread that makes it, and one that is blocked there would end the process past every handler.
+sigset_t all_but_faults() noexcept;
 
 }  // namespace coir

@@ -143,7 +143,7 @@ void BlockingPool::answer() noexcept {
 
 bool BlockingPool::start_thread() noexcept {
   pthread_t thread;
-  if (coir::start_thread(thread, kBlockingThreadBytes, all_signals(), &thread_main, this) != 0) return false;
+  if (coir::start_thread(thread, kBlockingThreadBytes, all_but_faults(), &thread_main, this) != 0) return false;
   pthread_detach(thread);
   ++threads_;
   return true;

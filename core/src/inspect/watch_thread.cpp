@@ -44,7 +44,7 @@ int WatchThread::start(Look look, void* context) noexcept {
   context_ = context;
   stop_.store(0, std::memory_order_relaxed);
   unseen_threads.fetch_add(1, std::memory_order_relaxed);
-  const int error = start_thread(thread_, kStackBytes, all_signals(), run, this);
+  const int error = start_thread(thread_, kStackBytes, all_but_faults(), run, this);
   running_ = error == 0;
   if (!running_) unseen_threads.fetch_sub(1, std::memory_order_relaxed);
   return error;

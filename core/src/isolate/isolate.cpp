@@ -101,10 +101,7 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
 
 // start starts the thread and waits until the thread has told whether f will run.
 std::expected<void, Error> IsolateCore::start() noexcept {
-  // Signals of the process go to its other threads; a fault stays with the thread that makes it.
-  sigset_t most = all_signals();
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&most, fault);
-  const int error = start_thread(thread_, kWorkerThreadBytes, most, &thread_main, this);
+  const int error = start_thread(thread_, kWorkerThreadBytes, all_but_faults(), &thread_main, this);
   if (error != 0) return std::unexpected(Error{ErrorCode::no_memory, error});
   {
     const InterRunGuard hold(lock);

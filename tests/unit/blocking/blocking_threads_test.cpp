@@ -9,6 +9,7 @@
 #include <coir/process.h>
 #include <coir/runtime.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -56,6 +57,16 @@ const int kThreadsAtStart = [] {
   until([&] { return access(entry, F_OK) != 0; }, Deadline::after(60s));
   return count_threads();
 }();
+
+// blocks_a_fault tells whether the calling thread blocks a signal by which the kernel tells it of its own fault.
+bool blocks_a_fault() {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+    if (sigismember(&blocked, fault) != 0) return true;
+  }
+  return false;
+}
 
 // reaches waits until `word` has the value, or for so long that it never will.
 bool reaches(const std::atomic<int>& word, int value) noexcept {
@@ -126,6 +137,14 @@ TEST(BlockingThreads, a_call_that_waits_its_turn_leaves_the_queue_at_its_deadlin
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
     expect(blocking([] {}).has_value());
     expect(!ran);
+  });
+}
+
+// A fault whose signal its thread blocks ends the process past every handler.
+TEST(BlockingThreads, leave_the_signals_of_faults_to_their_handlers) {
+  everywhere([&] {
+    const auto blocked = blocking(blocks_a_fault);
+    expect(blocked && !*blocked);
   });
 }
 
