@@ -48,6 +48,9 @@ constinit SharedAtomic<Count> g_arrived[kSignals] = {};  // how often each signa
 constinit SharedAtomic<Count> g_taken[kSignals] = {};    // up to which arrival somebody has got it
 constinit SharedAtomic<std::uint64_t> g_caught{0};
 constinit SharedAtomic<int> g_wakeup{-1};
+constinit SharedAtomic<std::uint64_t> g_rung{
+    0};  // the signals that g_wakeup has been rung for since they were asked for
+constinit SharedAtomic<std::uint64_t> g_asked{0};  // those that somebody has ever asked for
 constinit Seat g_seats[kMostSignalWaiters];
 constinit SharedAtomic<bool> g_lock{false};
 constinit std::uint64_t g_uses = 0;  // guarded by g_lock
@@ -71,6 +74,22 @@ bool silence(int wakeup) noexcept {
   return read(wakeup, &count, sizeof count) > 0;
 }
 
+void ring_for(int number) noexcept {
+  g_rung.fetch_or(std::uint64_t{1} << number, std::memory_order_seq_cst);
+  ring(g_wakeup.load(std::memory_order_relaxed));
+}
+
+// silence_for makes g_wakeup silent for those signals, and rings again if it has been rung for others that somebody may
+// poll for. One that nobody asks for does not keep a poller busy.
+void silence_for(std::uint64_t wanted) noexcept {
+  const std::uint64_t asked = g_asked.fetch_or(wanted, std::memory_order_relaxed);
+  const int wakeup = g_wakeup.load(std::memory_order_relaxed);
+  const bool silenced = silence(wakeup);
+  // A handler sets its bit before it rings: what was silenced is seen here.
+  const std::uint64_t others = g_rung.fetch_and(~wanted, std::memory_order_seq_cst) & asked & ~wanted;
+  if (silenced && others != 0) ring(wakeup);
+}
+
 // Counted first, then rung: pairs with the caller, which shows that it waits first, and then looks at the counts.
 void on_signal(int number) noexcept {
   const int saved = errno;
@@ -81,7 +100,7 @@ void on_signal(int number) noexcept {
     ring(seat.wakeup());
     waited_for = true;
   }
-  if (!waited_for) ring(g_wakeup.load(std::memory_order_relaxed));
+  if (!waited_for) ring_for(number);
   errno = saved;
 }
 
@@ -140,7 +159,8 @@ bool has_arrived(const Seat& seat, int number) noexcept {
 void leave(Seat& seat) noexcept {
   seat.waits_for.store(0, std::memory_order_seq_cst);
   for (std::uint64_t left = seat.asked_for; left != 0; left &= left - 1) {
-    if (has_arrived(seat, __builtin_ctzll(left))) ring(g_wakeup.load(std::memory_order_relaxed));
+    const int number = __builtin_ctzll(left);
+    if (has_arrived(seat, number)) ring_for(number);
   }
   const Lock hold;
   seat.taken = false;
@@ -222,7 +242,7 @@ std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadli
   if (auto caught = catch_signals(signals); !caught) return std::unexpected(caught.error());
   std::uint64_t wanted = 0;
   for (const int number : signals) wanted |= std::uint64_t{1} << number;
-  silence(g_wakeup.load(std::memory_order_relaxed));
+  silence_for(wanted);
   const auto seat = sit(wanted, deadline != Deadline::now());
   if (!seat) return std::unexpected(seat.error());
   const auto number = wait_in_seat(**seat, deadline);

@@ -2,6 +2,7 @@
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,6 +31,16 @@ using coir::test::kEmulated;
 using coir::test::until_parked;
 using coir::test::until_polled;
 using namespace std::chrono_literals;
+
+namespace {
+
+// take_all takes what earlier tests have left.
+void take_all(std::initializer_list<int> signals) {
+  while (wait_signal(signals, Deadline::now())) {
+  }
+}
+
+}  // namespace
 
 TEST_GROUP_BASE(Signal, Everywhere) {};
 
@@ -259,6 +270,26 @@ TEST(Signal, one_that_has_come_is_taken_without_a_descriptor_left) {
     return !after && after.error() == ErrorCode::timed_out ? 0 : 4;
   });
   LONGS_EQUAL(0, end.status);
+}
+
+// A poller of signals_fd() is not robbed by others that ask for other signals.
+TEST(Signal, the_descriptor_stays_readable_for_what_others_ask_for) {
+  take_all({SIGUSR1, SIGUSR2});
+  pollfd entry{.fd = coir::signals_fd(), .events = POLLIN, .revents = 0};
+  raise(SIGUSR1);
+  for (int times = 0; times < 3; ++times) {
+    const auto other = wait_signal({SIGUSR2}, Deadline::now());
+    CHECK_TRUE(!other && other.error() == ErrorCode::timed_out);
+    LONGS_EQUAL(1, poll(&entry, 1, 0));
+  }
+  CHECK_TRUE(wait_signal({SIGUSR1}, Deadline::now()) == SIGUSR1);
+  LONGS_EQUAL(0, poll(&entry, 1, 0));
+  // One that nobody has ever asked for keeps no poller awake.
+  CHECK_TRUE(catch_signals({SIGWINCH}).has_value());
+  raise(SIGWINCH);
+  LONGS_EQUAL(1, poll(&entry, 1, 0));
+  static_cast<void>(wait_signal({SIGUSR1}, Deadline::now()));
+  LONGS_EQUAL(0, poll(&entry, 1, 0));
 }
 
 // A daemon's whole life: SIGTERM starts the graceful end.
