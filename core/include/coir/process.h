@@ -91,7 +91,7 @@ struct Exit {
 // blocked or ignored in it. Works on fibers, on plain threads and without fibers. Move-only.
 //
 // On a kernel without pidfd_open (before 5.3) a thread of the pool asks every few milliseconds whether the child has
-// ended. SIGCHLD is not touched; in a program that ignores it wait cannot tell how a child ended (system, ECHILD).
+// ended. SIGCHLD is not touched; in a program that ignores it wait cannot tell how a child ended (system, ECHILD, at each call).
 class Process {
  public:
   constexpr Process() noexcept = default;
@@ -147,15 +147,19 @@ class Process {
     std::swap(out_, other.out_);
     std::swap(err_, other.err_);
     std::swap(reaped_, other.reaped_);
+    std::swap(lost_, other.lost_);
     std::swap(exit_, other.exit_);
   }
   std::expected<void, Error> await_end(Deadline deadline, bool shielded) noexcept;
   std::expected<Exit, Error> reap() noexcept;
+  Error lost(Error error) noexcept;
+  std::expected<Exit, Error> outcome() const noexcept;
 
   pid_t pid_ = -1;
   int pidfd_ = -1;
   int in_ = -1, out_ = -1, err_ = -1;
   bool reaped_ = true;
+  int lost_ = 0;  // the errno, where it was reaped elsewhere; then nobody knows how it ended
   Exit exit_;
 };
 

@@ -87,35 +87,51 @@ std::expected<DescriptorStream, Error> Process::take_in() noexcept {
 std::expected<void, Error> Process::await_end(Deadline deadline, bool shielded) noexcept {
   for (;;) {
     const auto ended = has_ended(pid_);
-    if (!ended) return std::unexpected(ended.error());
+    if (!ended) return std::unexpected(lost(ended.error()));
     if (*ended) return {};
-    if (pidfd_ < 0) return poll_end(pid_, deadline, shielded);
+    if (pidfd_ < 0) {
+      const auto polled = poll_end(pid_, deadline, shielded);
+      if (!polled && polled.error().sys == ECHILD) continue;
+      return polled;
+    }
     const Awaited end[] = {{.fd = pidfd_}};
     if (auto waited = wait_several(end, deadline, shielded ? Shielded::yes : Shielded::no); !waited) return waited;
   }
 }
 
+// lost notes that the process was reaped elsewhere, or that the kernel keeps nothing of it because SIGCHLD is ignored: its
+// id may be another's by now.
+Error Process::lost(Error error) noexcept {
+  reaped_ = true;
+  lost_ = error.sys;
+  return error;
+}
+
 std::expected<Exit, Error> Process::reap() noexcept {
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0) {
-    if (errno == EINTR) continue;
-    reaped_ = true;  // reaped elsewhere
-    return std::unexpected(Error::from_errno(errno));
+    if (errno != EINTR) return std::unexpected(lost(Error::from_errno(errno)));
   }
   reaped_ = true;
   exit_ = info.si_code == CLD_EXITED ? Exit{.status = info.si_status} : Exit{.signal = info.si_status};
   return exit_;
 }
 
+std::expected<Exit, Error> Process::outcome() const noexcept {
+  if (lost_ != 0) return std::unexpected(Error::from_errno(lost_));
+  return exit_;
+}
+
 std::expected<Exit, Error> Process::wait(Deadline deadline) noexcept {
   if (pid_ < 0) return std::unexpected(Error{ErrorCode::stale});
-  if (reaped_) return exit_;
+  if (reaped_) return outcome();
   if (auto ended = await_end(deadline, false); !ended) return std::unexpected(ended.error());
   return reap();
 }
 
 std::expected<void, Error> Process::signal(int number) const noexcept {
   if (reaped_) return std::unexpected(Error{ErrorCode::stale});
+  if (const auto known = has_ended(pid_); !known) return std::unexpected(known.error());
   const bool reached = kill(-pid_, number) == 0;
   const int error = errno;
   // The process is not reaped, so the id is its own. A process that left its group before the group was signalled is
@@ -127,11 +143,12 @@ std::expected<void, Error> Process::signal(int number) const noexcept {
 
 std::expected<Exit, Error> Process::stop(std::chrono::nanoseconds grace) noexcept {
   if (pid_ < 0) return std::unexpected(Error{ErrorCode::stale});
-  if (reaped_) return exit_;
+  if (reaped_) return outcome();
   if (grace.count() > 0) {
     static_cast<void>(signal(SIGTERM));
     static_cast<void>(await_end(Deadline::after(grace), true));
   }
+  if (reaped_) return outcome();  // elsewhere, meanwhile
   // The process is not reaped yet, so the group is still its own: kill what is left of the group.
   static_cast<void>(signal(SIGKILL));
   static_cast<void>(await_end(Deadline::never(), true));

@@ -53,6 +53,28 @@ std::string_view text(const char* bytes, std::size_t size) noexcept {
 
 TEST_GROUP_BASE(Process, coir::test::BothSides) {};
 
+// reaped elsewhere, nobody knows how it ended, and its id is not signalled any more.
+TEST(Process, one_that_was_reaped_elsewhere_is_told_at_each_call) {
+  both_sides([&] {
+    const Shell quick("exit 3");
+    auto process = Process::start(quick.command());
+    expect(process.has_value());
+    if (!process) return;
+    while (waitpid(process->pid(), nullptr, 0) < 0 && errno == EINTR) {
+    }
+    const auto signalled = process->signal(SIGTERM);
+    expect(!signalled && signalled.error().sys == ECHILD);
+    for (int times = 0; times < 2; ++times) {
+      const auto ended = process->wait();
+      expect(!ended && ended.error().sys == ECHILD);
+    }
+    const auto stopped = process->stop();
+    expect(!stopped && stopped.error().sys == ECHILD);
+    const auto again = process->signal(SIGTERM);
+    expect(!again && again.error() == ErrorCode::stale);
+  });
+}
+
 TEST(Process, tells_its_exit_status_or_its_signal) {
   both_sides([&] {
     const Shell seven("exit 7"), killed("kill -9 $$");
