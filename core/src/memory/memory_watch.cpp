@@ -24,12 +24,15 @@ constinit std::size_t g_reserve = 0;
 constexpr std::string_view kFree = "\nMemFree:", kAvailable = "\nMemAvailable:", kActive = "\nActive(file):",
                            kInactive = "\nInactive(file):";
 
-std::size_t bytes_of(std::string_view all, std::string_view name) noexcept {
+constexpr std::uint64_t kNoLine = UINT64_MAX;
+
+// In 64 bits: below a 64-bit kernel a program of 32 bits may see more than it can address.
+std::uint64_t bytes_of(std::string_view all, std::string_view name) noexcept {
   std::size_t at = all.find(name);
-  if (at == all.npos) return SIZE_MAX;
+  if (at == all.npos) return kNoLine;
   at += name.size();
   while (at < all.size() && all[at] == ' ') ++at;
-  std::size_t kilobytes = 0;
+  std::uint64_t kilobytes = 0;
   std::from_chars(all.data() + at, all.data() + all.size(), kilobytes);
   return kilobytes * 1024;
 }
@@ -38,10 +41,11 @@ std::size_t read_spare(int fd) noexcept {
   char text[512];  // the lines that count are the first twelve
   const ssize_t got = ::pread(fd, text, sizeof text, 0);
   const std::string_view all(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  const std::size_t available = bytes_of(all, kAvailable);
-  const std::size_t free = bytes_of(all, kFree), active = bytes_of(all, kActive), inactive = bytes_of(all, kInactive);
-  if (free == SIZE_MAX || active == SIZE_MAX || inactive == SIZE_MAX) return available;
-  return std::min(available, free + active + inactive);
+  std::uint64_t spare = bytes_of(all, kAvailable);
+  const std::uint64_t free = bytes_of(all, kFree), active = bytes_of(all, kActive), inactive = bytes_of(all, kInactive);
+  if (free != kNoLine && active != kNoLine && inactive != kNoLine) spare = std::min(spare, free + active + inactive);
+  if (spare == kNoLine) return SIZE_MAX;
+  return static_cast<std::size_t>(std::min<std::uint64_t>(spare, SIZE_MAX - 1));
 }
 
 }  // namespace
@@ -69,7 +73,8 @@ std::size_t MemoryWatch::look() noexcept {
   const std::size_t left = spare > g_reserve ? spare - g_reserve : 0;
   // Below the reserve the ceiling lies under what is used: room is made until it does not.
   const std::size_t missing = spare < g_reserve ? g_reserve - spare : 0;
-  const std::size_t bearable = used + left - (missing < used ? missing : used);
+  const std::size_t kept = used - (missing < used ? missing : used);
+  const std::size_t bearable = left < SIZE_MAX - kept ? kept + left : SIZE_MAX;
   total.set_ceiling(bearable < g_ceiling ? bearable : g_ceiling);
   g_critical.store(spare < g_reserve / 2, std::memory_order_relaxed);
   return spare;
