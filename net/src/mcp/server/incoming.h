@@ -49,6 +49,7 @@ class Reply {
  private:
   bool begin_stream() noexcept;
   bool send(std::string_view json) noexcept;
+  bool send_in_pieces(std::string_view json) noexcept;
   bool write(std::string_view bytes) noexcept;
 
   ServerCore& core_;

@@ -78,9 +78,22 @@ bool Reply::send(std::string_view json) noexcept {
     detail::blank_ends_of_lines({data, json.size()});
   }
   put(event, "\n\n");
-  if (event.failed()) return false;
+  if (event.failed()) return send_in_pieces(json);
   if (stream_ != nullptr) record(*stream_, event.view(), core_.options.max_stream_bytes);
   return write(event.view()) || stream_ != nullptr;
+}
+
+// send_in_pieces sends an event for which there is no memory. A stream does not record it.
+bool Reply::send_in_pieces(std::string_view json) noexcept {
+  bool sent = write("data: ");
+  while (sent && !json.empty()) {
+    char piece[512];
+    const std::size_t bytes = json.copy(piece, sizeof piece);
+    detail::blank_ends_of_lines({piece, bytes});
+    json.remove_prefix(bytes);
+    sent = write({piece, bytes});
+  }
+  return sent && write("\n\n");
 }
 
 bool Reply::notify(std::string_view json) noexcept {

@@ -112,6 +112,36 @@ TEST(McpProtocol, progress_and_lines_come_only_to_who_wants_them) {
   });
 }
 
+namespace {
+
+// frugal leaves room for its result, and none for an event that holds it.
+void frugal(mcp::Call& call) {
+  call.progress(1, 2);
+  const std::string text(3'000, 'x');
+  call.text(text + "whole");
+  account::mcp.set_ceiling(account::mcp.used() + 256);
+}
+
+constexpr mcp::Tool kFrugal[] = {mcp::tool<frugal>({.name = "frugal"})};
+
+}  // namespace
+
+TEST(McpProtocol, a_result_without_memory_for_its_event_comes_in_pieces) {
+  serving([](mcp::McpServerOptions& options) { options.tools = kFrugal; },
+          [&](Stage& stage, http::Server&) {
+            const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                                     R"("io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"})";
+            std::string request = modern("tools/call", R"(,"name":"frugal")", "frugal", meta);
+            request.insert(request.find("Mcp-Name"), "Connection: close\r\n");
+            McpPeer peer(stage.address);
+            peer.say(request);
+            expect(peer.hears_end());
+            account::mcp.set_ceiling(SIZE_MAX);
+            expect(peer.has("whole") && peer.has("notifications/progress"));
+            expect(peer.heard.ends_with("\n\n\r\n0\r\n\r\n"));
+          });
+}
+
 TEST(McpProtocol, a_client_is_answered_by_what_it_accepts) {
   serving([&](Stage& stage) {
     const std::string meta =
