@@ -78,8 +78,8 @@ bool Pressure::charge(Account& account, std::size_t bytes) noexcept {
 bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
   // Another thread is making room: its gain may serve both, and the next attempt comes soon.
   if (g_giving.exchange(true, std::memory_order_acquire)) return fits(account, bytes);
-  // What a relief sends to those it gives up spends budget. A yield here would keep g_giving held while another fiber of
-  // this worker waits for it.
+  // A relief sends farewells to those it gives up, which spends budget. A yield here would keep g_giving held while another
+  // fiber of this worker waits for it.
   const detail::BudgetAside no_yield;
   for (Relief* relief = g_reliefs; relief != nullptr && !fits(account, bytes); relief = relief->next_) {
     const std::size_t wanted = std::max(account.lacks(bytes), Ledger::total().lacks(bytes));

@@ -33,7 +33,7 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
   return {};
 }
 
-// by_worker_of is by_worker for what changes the waits for `fd`. Nobody waits for one that the run has not enrolled.
+// by_worker_of is by_worker for what changes the waits for `fd`. One that the run has not enrolled has none.
 template <class F>
 bool by_worker_of(int fd, F&& f) noexcept {
   if (kManyWorkers || this_worker() != nullptr) return false;
