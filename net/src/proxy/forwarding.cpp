@@ -211,6 +211,11 @@ void Forwarding::fail(Error error) noexcept {
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
     return answer_gone_client();
   }
+  if (error == ErrorCode::invalid && lease && !sent_any) {
+    // With the fields that a proxy adds the head is too long: nothing was sent, and the upstream is not to blame.
+    lease.leave();
+    return answer(431);
+  }
   const ForwardFailure failure = failure_of(error);
   note(failure);
   switch (failure) {
