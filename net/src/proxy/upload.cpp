@@ -71,7 +71,8 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   }
   if (auto sent = send_beginning(head, content, {rules.idle}); !sent) return sent;
   if (!content.empty()) now_ns = monotonic_ns();
-  sent_whole = whole;
+  // An upstream that answers early has the rest stay unsent: it would be read as the next request of the connection.
+  sent_whole = whole && !got_head;
   return {};
 }
 
