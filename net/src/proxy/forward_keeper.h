@@ -125,6 +125,8 @@ class ForwardKeeper final : public Keeper {
 
   // pair_end.cpp
   void end(ForwardPair& pair, Next how) noexcept;
+  void cut(ForwardPair& pair, ForwardFailure failure) noexcept;
+  void disarm(ForwardPair& pair) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
   static bool may_be_stuck(const ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
   static bool is_stuck(ForwardPair& pair, std::int64_t now_ns) noexcept;

@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "base/charged.h"
+#include "http/connection/stream_log.h"
 #include "http/session/engine.h"
 #include "proxy/forward_keeper.h"
 #include "socket/kernel.h"
@@ -19,12 +20,10 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   const bool sends_more = pair.client_keeps;
   const std::uint32_t requests = pair.requests;
   if (how == Next::cut) {
-    counters.cut.fetch_add(1, std::memory_order_relaxed);
-    pair.lease.failed(UpstreamFault::broken_off);
-  } else if (pair.content.whole) {
-    pair.lease.give_back(pair.reusable);
+    cut(pair, ForwardFailure::cut_off);
   } else {
-    counters.cancelled.fetch_add(1, std::memory_order_relaxed);
+    pair.lease.give_back(pair.content.whole && pair.reusable);
+    if (!pair.content.whole) counters.cancelled.fetch_add(1, std::memory_order_relaxed);
   }
   // A client that has ended its side alone still reads.
   if (resets) abandon(connection);
@@ -32,6 +31,15 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   if (stays) return give_back(connection, requests);
   if (resets || has_left || !(sends_more || kernel::has_input(connection.stream.fd()))) return close(connection);
   linger(connection);
+}
+
+// cut notes that the upstream has not ended a response: Forwarding::cut, without a session.
+void ForwardKeeper::cut(ForwardPair& pair, ForwardFailure failure) noexcept {
+  disarm(pair);
+  pair.lease.failed(UpstreamFault::broken_off);
+  counters.cut.fetch_add(1, std::memory_order_relaxed);
+  counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
+  if (pair.client->logs) pair.client->log->why = word_of(failure);
 }
 
 // hides_cut tells whether only a reset has the client see that the response is not whole. In chunks, or by the length, the
@@ -53,6 +61,14 @@ void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
   release(*reinterpret_cast<ForwardPair*>(mark));
 }
 
+// disarm comes before the descriptors go, on which the waits sleep.
+void ForwardKeeper::disarm(ForwardPair& pair) noexcept {
+  Locked locked(lock_);
+  for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
+    if (wait->armed && (is_forgotten() || disarm_resting_wait(*wait))) wait->armed = false;
+  }
+}
+
 // release gives back all that was kept of a pair but its connection, and frees the record. A wake that another worker has
 // claimed cannot be disarmed and still runs: it then frees the record, if it finds `dying`. So `dying` is published last:
 //
@@ -63,17 +79,11 @@ void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
 //
 // Each side decides under the lock, which also orders what was given back before the free.
 void ForwardKeeper::release(ForwardPair& pair) noexcept {
-  // Before the descriptors go, on which they sleep.
-  {
-    Locked locked(lock_);
-    for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
-      if (wait->armed && (is_forgotten() || disarm_resting_wait(*wait))) wait->armed = false;
-    }
-  }
+  disarm(pair);
   pair.unsent_to_client.give();
   pair.unsent_to_upstream.give();
   pair.trailers.give();
-  pair.lease.give_back(false);
+  pair.lease.leave();
   // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
   if (pair.streams != nullptr) pair.streams->fetch_sub(1, std::memory_order_release);
   bool free = false;
@@ -133,8 +143,11 @@ bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
     return true;
   }
   const bool is_slow = pair.awaits_client();
-  auto& counter = is_slow ? counters.cancelled : pair.is_content ? counters.cut : counters.silent;
-  counter.fetch_add(1, std::memory_order_relaxed);
+  if (!is_slow && pair.is_content) {
+    cut(pair, ForwardFailure::timeout);
+  } else {
+    (is_slow ? counters.cancelled : counters.silent).fetch_add(1, std::memory_order_relaxed);
+  }
   farewell(*connection);
   if (is_slow) abandon(*connection);
   close(*connection);

@@ -154,6 +154,28 @@ TEST(ForwardFailures, content_that_ends_too_early_is_told_too) {
       });
 }
 
+// Behind a while a response goes on without its fiber.
+TEST(ForwardFailures, content_that_stalls_or_ends_too_early_without_a_fiber_is_told_too) {
+  const auto cuts = [&](ForwardFailure failure, bool hangs) {
+    through(
+        [hangs](Peer& peer) {
+          if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")) return;
+          hangs ? static_cast<void>(peer.until_gone()) : static_cast<void>(usleep(20'000));
+        },
+        {.idle = hangs ? 40ms : 60s, .rest_after = 1ms},
+        [&](const coir::Address& address, Stage& stage) {
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("hello"));
+          expect(until([&] { return stage.forwarder->counters().cut.load() == 1; }, soon()));
+          says_so(stage, failure);
+          const coir::http::UpstreamMember& server = stage.group->members()[0];
+          expect(stage.group->state_of(server).cut == 1 && server.failures == 0);
+        });
+  };
+  cuts(ForwardFailure::timeout, true);
+  cuts(ForwardFailure::cut_off, false);
+}
+
 TEST(ForwardFailures, each_has_a_word) {
   for (std::size_t i = 0; i < coir::http::kForwardFailures; ++i) {
     CHECK(word_of(static_cast<ForwardFailure>(i))[0] != '\0');

@@ -13,6 +13,7 @@ struct Connection;
 // account::streams, where there is an access log.
 struct StreamLog {
   static constexpr std::size_t kNumbers = 48;  // the room for both
+  static constexpr std::size_t kWhy = 24;      // and for a word
 
   std::int64_t began_ns;
   std::uint64_t sent;       // of content, before the stream began
@@ -20,9 +21,10 @@ struct StreamLog {
   std::uint32_t size;       // of the text
   std::uint16_t sent_at;    // where the bytes are told in it
   std::uint16_t took_at;    // and the time
+  const char* why;          // the stream was not ended as it should, where that is known; else null
 
   char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
-  std::size_t bytes() const noexcept { return sizeof *this + size + kNumbers; }
+  std::size_t bytes() const noexcept { return sizeof *this + size + kNumbers + kWhy; }
 };
 
 // end_log writes the line of a connection that belongs to the caller, if it `logs`, and gives its record back. It comes

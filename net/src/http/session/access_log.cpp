@@ -1,4 +1,5 @@
 #include <coir/detail/accounts.h>
+#include <coir/format.h>
 #include <coir/http/wire/date.h>
 #include <coir/net/log_line.h>
 #include <string.h>
@@ -160,14 +161,16 @@ void Session::told_stream() noexcept {
   const char* gaps[2];
   compose(line, gaps);
   const std::string_view text(buffers->scratch, line.end());
-  void* const memory = take_charged(account::streams, sizeof(StreamLog) + text.size() + StreamLog::kNumbers);
+  void* const memory =
+      take_charged(account::streams, sizeof(StreamLog) + text.size() + StreamLog::kNumbers + StreamLog::kWhy);
   if (memory == nullptr) return log_access();
   StreamLog& log = *::new (memory) StreamLog{.began_ns = began_ns_,
                                              .sent = content_sent_,
                                              .delivered = kernel::delivered(connection_->stream.fd()),
                                              .size = static_cast<std::uint32_t>(text.size()),
                                              .sent_at = static_cast<std::uint16_t>(gaps[0] - text.data()),
-                                             .took_at = static_cast<std::uint16_t>(gaps[1] - text.data())};
+                                             .took_at = static_cast<std::uint16_t>(gaps[1] - text.data()),
+                                             .why = nullptr};
   memcpy(log.text(), text.data(), text.size());
   connection_->log = &log;
   connection_->logs = true;
@@ -191,7 +194,10 @@ void end_log(Connection& connection) noexcept {
   memcpy(text + log.took_at + sent, numbers + sent, both - sent);
   memmove(text + log.sent_at + sent, text + log.sent_at, static_cast<std::size_t>(log.took_at - log.sent_at));
   memcpy(text + log.sent_at, numbers, sent);
-  log_line(g_requests, LogLevel::info, {text, log.size + both});
+  const std::size_t told = log.size + both;
+  const std::string_view why =
+      log.why != nullptr ? format({text + told, StreamLog::kWhy}, " why=", log.why) : std::string_view();
+  log_line(g_requests, LogLevel::info, {text, told + why.size()});
   give_charged(account::streams, &log, bytes);
 }
 
