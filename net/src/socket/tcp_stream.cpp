@@ -1,9 +1,12 @@
 #include <coir/budget.h>
+#include <coir/sleep.h>
 #include <coir/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <limits.h>
 #include <sys/socket.h>
+
+#include <algorithm>
 
 #include "socket/attempt.h"
 #include "socket/kernel.h"
@@ -128,6 +131,13 @@ std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline d
   spend_budget(kSystemCallCost);
   TcpStream stream;
   int outcome = begin_connection(to, stream);
+  // A Unix socket says at once that its queue is full, where TCP waits.
+  while (outcome == -EAGAIN && to.family() == Address::Family::unix_path) {
+    if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+    if (auto slept = sleep_until(std::min(deadline, Deadline::after(std::chrono::milliseconds(5)))); !slept)
+      return std::unexpected(slept.error());
+    outcome = begin_connection(to, stream);
+  }
   // wait may return without readiness.
   while (outcome == -EINPROGRESS) {
     if (auto ready = wait(stream.fd(), Direction::writable, deadline); !ready) return std::unexpected(ready.error());

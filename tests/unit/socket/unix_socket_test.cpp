@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,20 @@ TEST(UnixSocket, carries_bytes_both_ways) {
   CHECK(server->write("pong").has_value());
   LONGS_EQUAL(4, *client->read(got));
   STRNCMP_EQUAL("pong", got, 4);
+}
+
+TEST(UnixSocket, a_full_queue_is_waited_for) {
+  const int busy = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Address at = address();
+  CHECK_EQUAL(0, bind(busy, at.get(), at.length()));
+  CHECK_EQUAL(0, listen(busy, 0));
+  auto first = TcpStream::connect(at);
+  CHECK(first.has_value());
+  const auto late = TcpStream::connect(at, Deadline::after(20ms));
+  CHECK(!late && late.error() == coir::ErrorCode::timed_out);
+  close(accept(busy, nullptr, nullptr));
+  CHECK(TcpStream::connect(at, Deadline::after(20s)).has_value());
+  close(busy);
 }
 
 TEST(UnixSocket, the_path_goes_with_the_listener) {

@@ -1,6 +1,7 @@
 #include "proxy/upstreams/upstream.h"
 
 #include <coir/fiber.h>
+#include <errno.h>
 
 #include <algorithm>
 #include <memory>
@@ -77,7 +78,8 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       return UpstreamLease(**made);
     }
     failure = made.error();
-    const bool is_its_own = !failure.ends_waits() && failure != ErrorCode::no_memory && failure != ErrorCode::limit;
+    const bool is_its_own = !failure.ends_waits() && failure != ErrorCode::no_memory && failure != ErrorCode::limit &&
+                            failure.sys != EADDRNOTAVAIL;  // no port is left on this side
     // Before the end, which would hand the room of a server to skip to the next in line.
     if (is_its_own) note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
     end(*member);
