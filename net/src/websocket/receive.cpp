@@ -23,9 +23,13 @@ std::int64_t time_after(std::int64_t ns, std::chrono::milliseconds span) noexcep
 
 std::expected<WebSocketMessage, Error> WebSocket::State::receive(Deadline deadline) noexcept {
   if (in_pieces) return std::unexpected(Error{ErrorCode::invalid});
-  for (;;) {
+  for (bool again = false;; again = true) {
     // A message that has begun has a deadline of its own.
     const bool late_first = collects && message_deadline < deadline;
+    if (again && (late_first ? message_deadline : deadline).passed()) {
+      if (late_first) return fail(CloseCode::policy_violation, ErrorCode::truncated);
+      return std::unexpected(Error{ErrorCode::timed_out});
+    }
     const auto piece = next_piece(late_first ? message_deadline : deadline);
     if (!piece) {
       if (piece.error().is_late() && late_first) {
@@ -75,7 +79,7 @@ std::expected<MessageEvent, Error> WebSocket::State::next_piece(Deadline deadlin
     message.give();
     message_bytes = 0;
   }
-  for (;;) {
+  for (bool has_read = false;;) {
     std::span<char> bytes = {input.data() + begin, end_at - begin};
     const MessageEvent event = decoder.next(bytes, control, limits());
     begin = end_at - static_cast<std::uint32_t>(bytes.size());
@@ -95,10 +99,32 @@ std::expected<MessageEvent, Error> WebSocket::State::next_piece(Deadline deadlin
       }
       case MessageEvent::Kind::none:
         begin = end_at = 0;
+        if (auto going = may_go_on(deadline, has_read); !going) return std::unexpected(going.error());
         if (auto filled = fill(deadline); !filled) return std::unexpected(filled.error());
+        has_read = true;
         break;
     }
   }
+}
+
+// may_go_on looks at what ends a wait. While the peer sends without a pause, no wait does.
+std::expected<void, Error> WebSocket::State::may_go_on(Deadline deadline, bool has_read) noexcept {
+#if !COIR_NO_ASYNC
+  if (served != nullptr && stops.cancelled() && !sent_close.load(std::memory_order_acquire)) {
+    if (!tell_of_stop()) return lost(ErrorCode::closed);
+  }
+#endif
+  if (sent_close.load(std::memory_order_acquire) &&
+      Deadline::at_ns(time_after(close_ns.load(std::memory_order_relaxed), options.close_timeout)).passed()) {
+    return end(ErrorCode::truncated);
+  }
+  if (!has_read) return {};
+  auto going = check_cancelled();
+  if (going && deadline.passed()) going = std::unexpected(Error{ErrorCode::timed_out});
+  if (going) return {};
+  input.give();
+  stream.rest();
+  return going;
 }
 
 // fill waits for bytes and reads them.
@@ -146,7 +172,7 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
     if (ready) break;
     // The server stops: the client is told, and then waited for.
     if (ready.error() == ErrorCode::closed && !closing) {
-      if (!send_close(CloseCode::going_away, {}, Deadline::after(options.close_timeout))) return lost(ready.error());
+      if (!tell_of_stop()) return lost(ready.error());
       continue;
     }
     if (!ready.error().is_late()) return ready;
@@ -184,6 +210,11 @@ std::expected<void, Error> WebSocket::State::await_readable(Deadline deadline) n
   }
 #endif
   return wait(stream.fd(), Direction::readable, deadline);
+}
+
+// tell_of_stop tells the client that the server stops. False: the connection is lost.
+bool WebSocket::State::tell_of_stop() noexcept {
+  return send_close(CloseCode::going_away, {}, Deadline::after(options.close_timeout)).has_value();
 }
 
 void WebSocket::State::heard() noexcept {

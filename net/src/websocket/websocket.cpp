@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "socket/linger.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {
@@ -34,6 +35,7 @@ WebSocket::State::State(State&& other) noexcept
       sends_text(other.sends_text),
       sent_text(other.sent_text),
       sent_close(other.sent_close.load(std::memory_order_relaxed)),
+      close_ns(other.close_ns.load(std::memory_order_relaxed)),
       broken(other.broken.load(std::memory_order_relaxed)),
       role(other.role),
       served(std::exchange(other.served, nullptr)),
@@ -151,12 +153,13 @@ std::expected<void, Error> WebSocket::close(CloseCode code, std::string_view rea
   self.send_pongs();
   const Reading mine(self.reading);
   if (!mine) return {};
-  for (;;) {
+  for (std::size_t dropped = 0; dropped <= Linger::kMostBytes;) {
     const auto piece = self.next_piece(deadline);
-    if (piece) continue;
-    if (piece.error() == ErrorCode::end_of_stream) return {};
-    return std::unexpected(piece.error());
+    if (!piece && piece.error() == ErrorCode::end_of_stream) return {};
+    if (!piece) return std::unexpected(piece.error());
+    dropped += piece->bytes.size();
   }
+  return self.end(ErrorCode::truncated);
 }
 
 CloseCode WebSocket::close_code() const noexcept {

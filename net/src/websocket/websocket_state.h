@@ -30,6 +30,7 @@ struct WebSocket::State {
   // receive.cpp
   std::expected<WebSocketMessage, Error> receive(Deadline deadline) noexcept;
   std::expected<MessageEvent, Error> next_piece(Deadline deadline) noexcept;
+  std::expected<void, Error> may_go_on(Deadline deadline, bool has_read) noexcept;
   std::expected<void, Error> fill(Deadline deadline) noexcept;
   std::expected<void, Error> await_input(Deadline deadline) noexcept;
   std::expected<void, Error> await_readable(Deadline deadline) noexcept;
@@ -38,6 +39,7 @@ struct WebSocket::State {
   std::unexpected<Error> met_close(const MessageEvent& event) noexcept;
   std::unexpected<Error> fail(CloseCode code, ErrorCode error) noexcept;
   std::unexpected<Error> lost(Error error) noexcept;
+  bool tell_of_stop() noexcept;
   void heard() noexcept;
   void answer_ping(std::string_view payload) noexcept;
   void linger() noexcept;

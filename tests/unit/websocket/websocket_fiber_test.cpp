@@ -237,6 +237,36 @@ TEST(WebSocketFiber, a_peer_is_not_missed_while_it_is_sent_a_message) {
   });
 }
 
+// While bytes come without a pause no wait looks at the time.
+TEST(WebSocketFiber, a_peer_that_sends_without_a_pause_holds_up_no_close_and_no_deadline) {
+  everywhere([&] {
+    Talk talk({.close_timeout = 50ms});
+    const auto flood = [&](Opcode with, std::size_t size) {
+      while (talk.peer.say(with, bytes_of(size))) {
+      }
+    };
+    auto pings = spawn([&] { flood(Opcode::ping, 100); });
+    const auto received = talk.socket.receive(Deadline::after(30ms));
+    expect(!received && received.error() == ErrorCode::timed_out);
+    const auto closed = talk.socket.close();
+    expect(!closed && (closed.error() == ErrorCode::truncated || closed.error() == ErrorCode::timed_out));
+    talk.peer.stream().close();
+    expect(pings.join().has_value());
+  });
+  everywhere([&] {
+    Talk talk({.close_timeout = 24h});
+    auto data = spawn([&] {
+      while (talk.peer.say(Opcode::binary, bytes_of(16'000))) {
+      }
+    });
+    // After so many bytes, if not after so much time.
+    const auto closed = talk.socket.close();
+    expect(!closed && closed.error() == ErrorCode::truncated);
+    talk.peer.stream().close();
+    expect(data.join().has_value());
+  });
+}
+
 TEST(WebSocketFiber, a_message_larger_than_the_memory_for_it_passes_in_pieces) {
   constexpr std::size_t kPieces = 1000, kPiece = 16'000;
   everywhere([&] {
