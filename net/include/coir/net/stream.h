@@ -48,6 +48,20 @@ struct NoSession {
   constexpr operator Session*() const noexcept { return nullptr; }
 };
 using SessionPointer = std::conditional_t<kTls, Session*, NoSession>;
+
+// A close takes the session from a stream in which a call of another thread is under way.
+inline Session* session_in(Session* const& pointer) noexcept {
+  return __atomic_load_n(&pointer, __ATOMIC_RELAXED);
+}
+inline Session* take_session(Session*& pointer) noexcept {
+  return __atomic_exchange_n(&pointer, nullptr, __ATOMIC_RELAXED);
+}
+inline Session* session_in(NoSession) noexcept {
+  return nullptr;
+}
+inline Session* take_session(NoSession) noexcept {
+  return nullptr;
+}
 }  // namespace tls
 
 // Stream is a connection, with TLS or without: a protocol is written once over it. Its calls are those of TcpStream,
@@ -111,8 +125,8 @@ class Stream {
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
                                                        Deadline deadline = Deadline::never()) noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::read(*session_, tcp_, into, deadline);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::read(*session, tcp_, into, deadline);
     }
     return tcp_.read(into, deadline);
   }
@@ -123,8 +137,8 @@ class Stream {
                                                              Deadline deadline = Deadline::never(),
                                                              bool more_follows = false) noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::write_some(*session_, tcp_, from, deadline);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::write_some(*session, tcp_, from, deadline);
     }
     return tcp_.write_some(from, deadline, more_follows);
   }
@@ -132,8 +146,8 @@ class Stream {
   [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
                                                             Deadline deadline = Deadline::never()) noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::send_file(*session_, tcp_, file, offset, count, deadline);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::send_file(*session, tcp_, file, offset, count, deadline);
     }
     return tcp_.send_file(file, offset, count, deadline);
   }
@@ -141,17 +155,18 @@ class Stream {
   // shutdown_write ends this side; with TLS by close_notify first, if it goes out without waiting. False: as TcpStream's.
   bool shutdown_write() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        tls::shutdown_write(*session_);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        tls::shutdown_write(*session);
     }
     return tcp_.shutdown_write();
   }
 
   // close ends the connection in good order, as far as that goes without waiting. abandon tells the peer that data is
-  // missing: by TLS's lack of close_notify, and by a reset.
+  // missing: by TLS's lack of close_notify, and by a reset. A read and a write that another fiber or thread is in end with
+  // `closed`; with TLS none may begin at the same moment.
   void close() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
+      if (tls::session_in(session_) != nullptr) [[unlikely]]
         end_session(true);
     }
     tcp_.close();
@@ -160,23 +175,23 @@ class Stream {
 
   void mark_readable() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        tls::mark_ready(*session_, Direction::readable);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        tls::mark_ready(*session, Direction::readable);
     }
     tcp_.mark_readable();
   }
   void mark_writable() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        tls::mark_ready(*session_, Direction::writable);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        tls::mark_ready(*session, Direction::writable);
     }
     tcp_.mark_writable();
   }
   // drained tells that the last read took all there was, of what has been decrypted too.
   bool drained() const noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::drained(*session_);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::drained(*session);
     }
     return tcp_.drained();
   }
@@ -185,8 +200,8 @@ class Stream {
   // is read the buffers cannot be given back.
   bool midway() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::midway(*session_);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::midway(*session);
     }
     return false;
   }
@@ -195,8 +210,8 @@ class Stream {
   // is closed.
   bool has_told_fault() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        return tls::has_told_fault(*session_);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        return tls::has_told_fault(*session);
     }
     return false;
   }
@@ -204,8 +219,8 @@ class Stream {
   // rest gives back the buffers that only reading and writing need; the next read or write takes them again.
   void rest() noexcept {
     if constexpr (kTls) {
-      if (session_ != nullptr) [[unlikely]]
-        tls::rest(*session_);
+      if (tls::Session* const session = tls::session_in(session_); session != nullptr) [[unlikely]]
+        tls::rest(*session);
     }
   }
 
@@ -217,7 +232,7 @@ class Stream {
 
  protected:
   void end_session(bool in_good_order) noexcept {
-    if constexpr (kTls) tls::end(std::exchange(session_, nullptr), in_good_order);
+    if constexpr (kTls) tls::end(tls::take_session(session_), in_good_order);
   }
 
   TcpStream tcp_;
