@@ -27,11 +27,14 @@ bool is_callers(Error error) noexcept {
   return error == ErrorCode::cancelled || error == ErrorCode::timed_out;
 }
 
-void keep_name(Agreement* made, const http::Response& response) noexcept {
+// keep_name keeps a session's name. False: it is too long.
+bool keep_name(Agreement* made, const http::Response& response) noexcept {
   const std::string_view name = response.header(kSessionField);
-  if (made == nullptr || name.size() > Agreement::kMostName) return;
+  if (made == nullptr) return true;
+  if (name.size() > Agreement::kMostName) return false;
   if (!name.empty()) std::memcpy(made->name, name.data(), name.size());
   made->name_bytes = static_cast<std::uint16_t>(name.size());
+  return true;
 }
 
 // refusal is the outcome of a response that is no success: its JSON-RPC error, where it has one.
@@ -138,7 +141,7 @@ Outcome send_by_http(McpClientState& state, const Agreement& session, Ask& ask, 
   if (response && !response->expect_success()) {
     return refusal(*call, std::move(*response), state.options.max_message);
   }
-  if (response) keep_name(made, *response);
+  if (response && !keep_name(made, *response)) return Outcome::of(ErrorCode::limit);
   Outcome outcome =
       response ? hear_response(state, session, ask, *call, std::move(*response)) : Outcome::of(response.error());
   // A modern server sees that the stream is closed, and takes that for the end of the request.

@@ -96,11 +96,13 @@ void Program::await_wakers() noexcept {
 
 // queue is called with lock_ held, and takes the message over, if it does not leave it out. The caller wakes.
 void Program::queue(Pending& pending, Reply& message) noexcept {
-  if (message->kind == MessageKind::notification && pending.queued >= Pending::kMostQueued) {
-    // Progress that nobody reads may be left out; a change that was left out would never be noticed.
+  const bool answers = message->kind == MessageKind::result || message->kind == MessageKind::error;
+  if (answers ? pending.is_answered : pending.queued >= Pending::kMostQueued) {
+    // Progress and questions that nobody reads may be left out; a change that was left out would never be noticed.
     if (pending.to_listen) pending.ended = ErrorCode::limit;
     state_.counters.ignored.fetch_add(1, std::memory_order_relaxed);
   } else {
+    pending.is_answered = answers;
     pending.queue.push(*message.release());
     ++pending.queued;
   }
@@ -112,12 +114,15 @@ Pending* Program::receiver(const ReplyBlock& message) noexcept {
   const bool answers = message.kind == MessageKind::result || message.kind == MessageKind::error;
   const auto id = answers ? message.id : message.kind == MessageKind::request ? std::nullopt : named_in(message);
   Pending* oldest = nullptr;
+  std::size_t callers = 0;
   for (Pending* each = pending_.front(); each != nullptr; each = each->next) {
+    if (!each->to_listen) ++callers;
     if (id ? each->id == *id : !answers && oldest == nullptr && !each->to_listen) oldest = each;
   }
-  // Log lines, and a legacy program's questions, do not say which request they belong to.
-  if (id || answers || message.kind == MessageKind::request || message.method == "notifications/message") return oldest;
-  return nullptr;
+  // Log lines, and a legacy program's questions, do not say which request they belong to. A line may tell what another
+  // caller has asked for: it is for the only one.
+  if (!id && message.method == "notifications/message") return callers == 1 ? oldest : nullptr;
+  return id || answers || message.kind == MessageKind::request ? oldest : nullptr;
 }
 
 bool Program::deliver(Reply& message) noexcept {

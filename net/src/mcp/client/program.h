@@ -31,6 +31,7 @@ struct Pending {
   std::uint32_t queued = 0;
   Error ended;  // no more will come; code 0: it may
   bool told_of_end = false;
+  bool is_answered = false;  // an answer is in the queue, or was
   Pending* next = nullptr;
   Pending* previous = nullptr;
 };

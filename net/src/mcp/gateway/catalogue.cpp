@@ -57,12 +57,17 @@ void Catalogue::release(CatalogueBlock* block) noexcept {
   drop(block);
 }
 
-void Catalogue::put(CatalogueBlock* block, std::chrono::nanoseconds fresh) noexcept {
+std::uint32_t Catalogue::changes() noexcept {
+  const Locked locked(lock_);
+  return changes_;
+}
+
+void Catalogue::put(CatalogueBlock* block, std::chrono::nanoseconds fresh, std::uint32_t changes) noexcept {
   CatalogueBlock* old;
   {
     const Locked locked(lock_);
     old = std::exchange(block_, block);
-    fresh_until_ = Deadline::after(fresh);
+    fresh_until_ = changes == changes_ ? Deadline::after(fresh) : Deadline::now();
   }
   release(old);
 }
@@ -79,6 +84,7 @@ bool Catalogue::is_fresh() noexcept {
 
 void Catalogue::make_stale() noexcept {
   const Locked locked(lock_);
+  ++changes_;
   fresh_until_ = Deadline::now();
 }
 

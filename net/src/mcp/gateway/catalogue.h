@@ -67,7 +67,11 @@ class Catalogue {
   static std::expected<CatalogueBlock*, Error> make_block(std::size_t most) noexcept;
   static std::expected<void, Error> add(CatalogueBlock& block, std::string_view name, std::string_view json) noexcept;
   static void drop(CatalogueBlock* block) noexcept;
-  void put(CatalogueBlock* block, std::chrono::nanoseconds fresh = {}) noexcept;
+  void put(CatalogueBlock* block, std::chrono::nanoseconds fresh = {}, std::uint32_t changes = 0) noexcept;
+
+  // changes counts how often the list was made stale. A list that was asked for before the latest change is put with the
+  // count of that time, and stays stale.
+  std::uint32_t changes() noexcept;
 
   // keep_for has the list that is there count as fresh for a while: it could not be had anew.
   void keep_for(std::chrono::nanoseconds span) noexcept;
@@ -83,6 +87,7 @@ class Catalogue {
   Spinlock lock_;
   CatalogueBlock* block_ = nullptr;
   Deadline fresh_until_ = Deadline::now();
+  std::uint32_t changes_ = 0;
 };
 
 }  // namespace coir::mcp::detail

@@ -38,6 +38,10 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
   auto made = Catalogue::make_block(mount.max_list);
   if (!made) return std::unexpected(made.error());
   CatalogueBlock* const block = *made;
+  // What is announced from here on may be missing in the answer.
+  const std::uint32_t changes = list(kind).changes();
+  auto& was_told = told[static_cast<std::size_t>(kind)];
+  const bool knew = was_told.exchange(false, std::memory_order_relaxed);
   std::expected<void, Error> kept;
   const auto keep = [&](JsonView item, std::string_view text) noexcept {
     const auto name = item[kIds[static_cast<std::size_t>(kind)]].text();
@@ -58,9 +62,9 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
     const Catalogue::Held before(list(kind));
     differs = before.get() == nullptr ? block->count != 0 : before.get()->items.view() != block->items.view();
   }
-  list(kind).put(block, fresh);
+  list(kind).put(block, fresh, changes);
   // The client knows the changes that the upstream has announced.
-  if (!told[static_cast<std::size_t>(kind)].exchange(false, std::memory_order_relaxed) && differs) changed(kind);
+  if (!knew && !was_told.load(std::memory_order_relaxed) && differs) changed(kind);
   return {};
 }
 

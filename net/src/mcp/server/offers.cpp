@@ -152,11 +152,13 @@ bool ServerCore::enable(std::string_view tool, bool on) noexcept {
 }
 
 std::expected<void, Error> ServerCore::watch(Interests& interests, std::string_view uri, std::size_t most) noexcept {
-  auto watched = listeners.watch(interests, uri, most);
-  if (!watched || find_resource(uri) != nullptr) return watched;
+  const auto added = listeners.watch(interests, uri, most);
+  if (!added) return std::unexpected(added.error());
+  if (find_resource(uri) != nullptr) return {};
+  std::expected<void, Error> watched;
   // Once the source has been told it may ask whether anybody wants the resource.
   if (Source* const source = find_source(ItemKind::resources, uri)) watched = source->watch(uri);
-  if (!watched) listeners.unwatch(interests, uri);
+  if (!watched && *added) listeners.unwatch(interests, uri);
   return watched;
 }
 

@@ -56,7 +56,7 @@ void Listeners::leave(Interests& interests) noexcept {
   if (retires) news();
 }
 
-std::expected<void, Error> Listeners::watch(Interests& interests, std::string_view uri, std::size_t most) noexcept {
+std::expected<bool, Error> Listeners::watch(Interests& interests, std::string_view uri, std::size_t most) noexcept {
   if (uri.size() > kMostUri) return std::unexpected(ErrorCode::limit);
   const std::size_t bytes = sizeof(Watched) + uri.size();
   if (!Pressure::charge(account::mcp, bytes)) return std::unexpected(ErrorCode::no_memory);
@@ -80,10 +80,10 @@ std::expected<void, Error> Listeners::watch(Interests& interests, std::string_vi
     added = !known && count < most;
     if (added) *link = made;
   }
-  if (added) return {};
+  if (added) return true;
   free(made);
   account::mcp.refund(bytes);
-  if (known) return {};
+  if (known) return false;
   return std::unexpected(ErrorCode::limit);
 }
 

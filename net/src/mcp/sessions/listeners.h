@@ -59,8 +59,8 @@ class Listeners final : public http::Hub {
   // enter and leave have interests told of what comes about; leave gives back what is watched and retires the stream.
   void enter(Interests& interests) noexcept;
   void leave(Interests& interests) noexcept;
-  // watch adds a resource. Errors: no_memory, limit (too long a URI, or too many).
-  std::expected<void, Error> watch(Interests& interests, std::string_view uri, std::size_t most) noexcept;
+  // watch adds a resource; false: it is watched already. Errors: no_memory, limit (too long a URI, or too many).
+  std::expected<bool, Error> watch(Interests& interests, std::string_view uri, std::size_t most) noexcept;
   void unwatch(Interests& interests, std::string_view uri) noexcept;
   // resume makes pending again what was told by events behind `number`.
   void resume(Interests& interests, std::uint32_t number) noexcept;

@@ -100,6 +100,32 @@ TEST(McpClientProgram, answers_many_at_a_time_in_any_order) {
        });
 }
 
+// A log line does not say whose request it is of: another caller must not read it.
+TEST(McpClientProgram, log_lines_are_told_to_the_only_caller) {
+  std::atomic<int> told = 0;
+  CallOptions options = patience();
+  options.told = [&](const Notification&) { ++told; };
+#define LOGS                                                                              \
+  "log() { printf '{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":" \
+  "{\"level\":\"info\",\"data\":\"x\"}}\\n'; };"
+  with(PRELUDE LOGS "call() { log; say '\"result\":{}'; }; loop", {}, [&](coir::mcp::McpClient& client) {
+    told = 0;
+    expect(client.call("one", {}, options).has_value() && told == 1);
+  });
+  with(PRELUDE LOGS
+       "call() { if [ -z \"$kept\" ]; then kept=$id; else log; say '\"result\":{}'; id=$kept; say '\"result\":{}'; fi; "
+       "};"
+       "loop",
+       {}, [&](coir::mcp::McpClient& client) {
+         told = 0;
+         coir::Nursery nursery;
+         for (int i = 0; i < 2; ++i) nursery.start([&] { expect(client.call("one", {}, options).has_value()); });
+         expect(nursery.join().has_value());
+         expect(told == 0 && client.counters().ignored.load() == 1);
+       });
+#undef LOGS
+}
+
 TEST(McpClientProgram, is_started_anew_when_it_has_died) {
   // It dies in the middle of the call "die".
   with(PRELUDE "call() { case $line in *die*) exit 3;; *) say '\"result\":{}';; esac; }; loop", {},

@@ -327,6 +327,50 @@ TEST(McpGateway, keeps_lists_until_a_change_is_told) {
   });
 }
 
+TEST(McpGateway, a_change_while_its_list_is_on_the_way_is_not_lost) {
+  with([&] {
+    std::atomic<unsigned> lists = 0;
+    std::atomic<bool> first = false, second = false;
+    std::atomic<Front*> seen = nullptr;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      constexpr std::string_view kChanged =
+          R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})";
+      if (server.is("tools/list")) {
+        const unsigned number = ++lists;
+        if (number == 2) {
+          // The second change comes in front of a list without it.
+          const unsigned before = seen.load()->changes;
+          second = true;
+          while (seen.load()->changes == before) usleep(1000);
+        }
+        return modern(server, number > 2 ? R"({"name":"new","inputSchema":{}})" : kAdd);
+      }
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      server.begin_events();
+      server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+      while (!first) usleep(1000);
+      server.event(kChanged);
+      while (!second) usleep(1000);
+      server.event(kChanged);
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    {
+      Front front(mounts);
+      seen = &front;
+      front.until_up();
+      expect(front.names(Listed::tools) == "up_add " && lists == 1);
+      const unsigned before = front.changes;
+      first = true;
+      until([&] { return front.changes > before; });
+      expect(front.names(Listed::tools) == "up_add " && lists == 2);
+      expect(front.names(Listed::tools) == "up_new " && lists == 3);
+    }
+    first = second = true;
+  });
+}
+
 TEST(McpGateway, a_list_that_hangs_holds_no_list_up_for_long) {
   with([&] {
     std::atomic<bool> hangs = false;
