@@ -66,6 +66,7 @@ class Speaker {
   int watch_ = -1;
   Deadline scan_at_ = Deadline::now();
   Interfaces interfaces_;
+  std::uint32_t joined_[kMostInterfaces] = {};  // whose groups the sockets are in; 0: none
 };
 
 static_assert(sizeof(Speaker) <= kServeBytes);
@@ -113,7 +114,16 @@ void Speaker::scan(std::span<char> room) noexcept {
     scan_at_ = Deadline::after(kScanEvery);
     return;
   }
+  // The kernel keeps the membership of an interface that is gone, and allows a socket twenty.
+  for (std::uint32_t& index : joined_) {
+    if (index == 0 || interfaces_.find(index) != nullptr) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (sockets_[i].is_open()) static_cast<void>(sockets_[i].leave(groups_[i], index));
+    }
+    index = 0;
+  }
   for (const Interface& each : interfaces_.all()) {
+    if (std::ranges::find(joined_, each.index) == std::end(joined_)) *std::ranges::find(joined_, 0u) = each.index;
     for (std::size_t i = 0; i < 2; ++i) {
       if (sockets_[i].is_open() && each.has(i == 0 ? 4 : 16))
         static_cast<void>(sockets_[i].join(groups_[i], each.index));
