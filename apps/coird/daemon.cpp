@@ -1,6 +1,8 @@
 #include "daemon.h"
 
 #include <coir/http/metrics.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <string_view>
 
@@ -152,4 +154,10 @@ void answer(Daemon& daemon, Exchange& exchange) {
   } else {
     exchange.respond_status(404);
   }
+}
+
+bool drain(Daemon& daemon) noexcept {
+  if (daemon.drains.exchange(true)) return false;
+  ::kill(::getpid(), SIGTERM);
+  return true;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/atomic.h>
 #include <coir/config.h>
 #include <coir/http/files.h>
 #include <coir/http/server.h>
@@ -43,6 +44,7 @@ struct Daemon {
   std::span<char*> arguments;              // the command line, which is read again with the file of --config
   const Announcing* announcing = nullptr;  // while it serves
   const SafeMode* safe = nullptr;          // in safe mode
+  coir::Atomic<bool> drains = false;       // coird ends
 #if COIR_TLS
   TlsStart tls;
 #endif
@@ -65,6 +67,9 @@ void answer(Daemon& daemon, coir::http::Exchange& exchange);
 
 // watch_upstreams starts to watch the servers that requests are forwarded to. On a fiber, once the server has started.
 void watch_upstreams(Daemon& daemon) noexcept;
+
+// drain has coird end, as SIGTERM does. False: it ends already; a second signal would cut off the requests in progress.
+bool drain(Daemon& daemon) noexcept;
 
 // reload follows SIGHUP: it reads the file of --config again, and the files of certificates,
 // credentials and routes. Either all of them count from now on or, if one is not in order, none does and what was

@@ -146,8 +146,8 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   feeder.take(options);
   options.server.on_hangup = [&daemon] { reload(daemon); };
   // No new client should find the daemon while the last requests end.
-  options.server.on_stop = [&daemon, &control, &feeder] {
-    control.drains();
+  options.server.on_stop = [&daemon, &feeder] {
+    daemon.drains.store(true);
     notify_stopping();
     feeder.end_groups();
     if (daemon.announcing != nullptr) daemon.announcing->leave();

@@ -233,8 +233,7 @@ void Reporting::obey() noexcept {
     } else if (message->payload == "reload") {
       reload(*daemon_);
     } else if (message->payload == "drain") {
-      say({"--mqtt-commands: drain"});
-      ::kill(::getpid(), SIGTERM);
+      if (drain(*daemon_)) say({"--mqtt-commands: drain"});
     } else {
       warn({"--mqtt-commands: only reload and drain are known"});
     }

@@ -83,7 +83,7 @@ void visit_upstreams([[maybe_unused]] const Daemon& daemon, [[maybe_unused]] Vis
 }  // namespace
 
 void Control::add_status(ControlAnswer& answer) noexcept {
-  answer.member("state", drains_.load() ? "draining" : "running")
+  answer.member("state", daemon_->drains.load() ? "draining" : "running")
       .member("version", COIR_VERSION)
       .member("pid", ::getpid())
       .member("uptime_s", (coir::monotonic_ns() - began_ns_) / 1'000'000'000)

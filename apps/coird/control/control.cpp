@@ -120,10 +120,6 @@ void Control::start(Daemon& daemon) noexcept {
   if (!fiber_.started()) warn({"--control ", path_, ": ", fiber_.error()});
 }
 
-void Control::drains() noexcept {
-  drains_.store(true);
-}
-
 void Control::stop() noexcept {
   if (path_ == nullptr) return;
   listener_.close();
@@ -194,7 +190,7 @@ std::string_view Control::answer(const Request& request, bool steers, std::strin
 void Control::steer(std::string_view verb, std::string_view& fault) noexcept {
   if (verb == "reload") {
     say({"--control: reload"});
-    if (drains_.load()) {
+    if (daemon_->drains.load()) {
       fault = "coird ends already";
     } else if (!reload(*daemon_)) {
       fault = "the old configuration stays (coirctl log tells why)";
@@ -205,10 +201,7 @@ void Control::steer(std::string_view verb, std::string_view& fault) noexcept {
     fault = "coird ends already, and another coirctl waits for that";
     return;
   }
-  // A second signal would cut off the requests in progress.
-  if (drains_.exchange(true)) return;
-  say({"--control: ", verb});
-  ::kill(::getpid(), SIGTERM);
+  if (drain(*daemon_)) say({"--control: ", verb});
 }
 
 #else
@@ -223,7 +216,6 @@ bool Control::open(const Options& options, const Identity&) noexcept {
 }
 
 void Control::start(Daemon&) noexcept {}
-void Control::drains() noexcept {}
 void Control::stop() noexcept {}
 
 #endif

@@ -38,8 +38,6 @@ class Control {
   [[nodiscard]] bool open(const Options& options, const Identity& identity) noexcept;
   // start answers from now on, from a fiber. `daemon` outlives this.
   void start(Daemon& daemon) noexcept;
-  // drains notes that coird ends: it is in the status, which is answered until stop.
-  void drains() noexcept;
   // stop removes the socket. A client of `coirctl stop` hears the end of its connection from the destructor.
   void stop() noexcept;
 
@@ -72,7 +70,6 @@ class Control {
   coir::TcpListener listener_;
   coir::TcpStream waits_for_end_;
   bool has_readers_ = false;
-  coir::Atomic<bool> drains_ = false;
   std::int64_t began_ns_ = 0;
   coir::Fiber fiber_;
 #endif
