@@ -136,8 +136,9 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
 
 void SafeMode::keep(const Starts& starts) const noexcept {
   char room[192];
-  // A folder that takes no file has a line of RunRecord's.
-  static_cast<void>(write_state(InFolder(options_->state, "starts").text, write_starts(starts, room)));
+  const InFolder path(options_->state, "starts");
+  if (const auto written = write_state(path.text, write_starts(starts, room)); !written)
+    tell_unkept(path.text, written.error());
 }
 
 const char* SafeMode::good_file() const noexcept {

@@ -220,7 +220,8 @@ class ConfigReader {
 
   void include(std::string_view name) noexcept {
     char path[512] = {};
-    const std::string_view own = name_;
+    // The first file may be the copy that was good last, of the one that --config names.
+    const std::string_view own = depth_ == 1 && options_.config != nullptr ? options_.config : name_;
     const std::string_view folder = name.starts_with('/') ? "" : own.substr(0, own.rfind('/') + 1);
     coir::format(std::span(path).first(sizeof path - 1), folder, name, '\0');
     if (depth_ == kMostFiles) {
