@@ -38,7 +38,7 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
   auto made = Catalogue::make_block(mount.max_list);
   if (!made) return std::unexpected(made.error());
   CatalogueBlock* const block = *made;
-  // What is announced from here on may be missing in the answer.
+  // A change that is announced from here on may be missing in the answer.
   const std::uint32_t changes = list(kind).changes();
   auto& was_told = told[static_cast<std::size_t>(kind)];
   const bool knew = was_told.exchange(false, std::memory_order_relaxed);
