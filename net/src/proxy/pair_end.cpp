@@ -19,6 +19,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   const bool has_left = how == Next::end && !pair.content.whole && !pair.tunnel;
   const bool sends_more = pair.client_keeps;
   const std::uint32_t requests = pair.requests;
+  disarm(pair);
   if (how == Next::cut) {
     cut(pair, ForwardFailure::cut_off);
   } else {
@@ -33,9 +34,8 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   linger(connection);
 }
 
-// cut notes that the upstream has not ended a response: Forwarding::cut, without a session.
+// cut notes that the upstream has not ended a response: Forwarding::cut, without a session. The waits are disarmed.
 void ForwardKeeper::cut(ForwardPair& pair, ForwardFailure failure) noexcept {
-  disarm(pair);
   pair.lease.failed(UpstreamFault::broken_off);
   counters.cut.fetch_add(1, std::memory_order_relaxed);
   counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
@@ -143,6 +143,7 @@ bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
     return true;
   }
   const bool is_slow = pair.awaits_client();
+  disarm(pair);
   if (!is_slow && pair.is_content) {
     cut(pair, ForwardFailure::timeout);
   } else {
