@@ -1,4 +1,5 @@
 // The reading side of a WebSocket: messages are assembled, pings and the peer's close frame answered, silence noticed.
+#include <coir/cancel_scope.h>
 #include <coir/wait.h>
 #include <string.h>
 
