@@ -195,6 +195,8 @@ TEST(Signal, the_last_of_many_is_always_heard) {
         }
       });
     }
+    // One that first asked behind the last would not hear of it.
+    for (Fiber& waiter : waiters) until_parked(waiter);
     for (int i = 0; i < 200; ++i) {
       ++sent;
       kill(getpid(), SIGUSR1);
