@@ -157,15 +157,21 @@ TEST(ForwardFailures, content_that_ends_too_early_is_told_too) {
 // Behind a while a response goes on without its fiber.
 TEST(ForwardFailures, content_that_stalls_or_ends_too_early_without_a_fiber_is_told_too) {
   const auto cuts = [&](ForwardFailure failure, bool hangs) {
+    std::atomic<bool> rests = false;
     through(
-        [hangs](Peer& peer) {
+        [&rests, hangs](Peer& peer) {
           if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")) return;
-          hangs ? static_cast<void>(peer.until_gone()) : static_cast<void>(usleep(20'000));
+          if (hangs) peer.until_gone();
+          while (!hangs && !rests) usleep(1000);
         },
         {.idle = hangs ? 40ms : 60s, .rest_after = 1ms},
         [&](const coir::Address& address, Stage& stage) {
           coir::test::Client client(address);
+          rests = false;
           expect(client.say(kGet) && client.hear("hello"));
+          if (!hangs) rests = until([&] { return stage.forwarder->streams() == 1; }, soon());
+          expect(hangs || rests);
+          rests = true;
           expect(until([&] { return stage.forwarder->counters().cut.load() == 1; }, soon()));
           says_so(stage, failure);
           const coir::http::UpstreamMember& server = stage.group->members()[0];
