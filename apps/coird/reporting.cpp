@@ -16,7 +16,6 @@
 #include <coir/mqtt.h>
 #include <coir/nursery.h>
 #include <coir/stack_size.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <utility>

@@ -91,7 +91,8 @@ struct Exit {
 // blocked or ignored in it. Works on fibers, on plain threads and without fibers. Move-only.
 //
 // On a kernel without pidfd_open (before 5.3) a thread of the pool asks every few milliseconds whether the child has
-// ended. SIGCHLD is not touched; in a program that ignores it wait cannot tell how a child ended (system, ECHILD, at each call).
+// ended. SIGCHLD is not touched; in a program that ignores it wait cannot tell how a child ended (system, ECHILD, at each
+// call).
 class Process {
  public:
   constexpr Process() noexcept = default;

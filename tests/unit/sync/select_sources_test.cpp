@@ -220,7 +220,7 @@ TEST(SelectSources, no_event_of_a_descriptor_is_lost_to_another_case) {
   });
 }
 
-// The last byte and the end of the stream are one edge, that comes while another case wins: both are told later.
+// The last byte and the end of the stream come as one edge while another case wins. Later turns tell both.
 TEST(SelectSources, an_end_that_comes_with_bytes_is_not_lost_to_another_case) {
   everywhere([&] {
     for (const bool swapped : {false, true}) {
