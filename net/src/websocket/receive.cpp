@@ -16,6 +16,11 @@ namespace {
 constexpr std::size_t kFirstInput = 4096;    // between messages most are small
 constexpr std::size_t kLargeInput = 16'384;  // in the middle of one
 
+// has_come tells whether a time has passed. Deadline::now() has not: it takes all that is there.
+bool has_come(Deadline deadline) noexcept {
+  return deadline.ns() > 0 && deadline.passed();
+}
+
 std::int64_t time_after(std::int64_t ns, std::chrono::milliseconds span) noexcept {
   return ns + std::chrono::nanoseconds(span).count();
 }
@@ -27,7 +32,7 @@ std::expected<WebSocketMessage, Error> WebSocket::State::receive(Deadline deadli
   for (bool again = false;; again = true) {
     // A message that has begun has a deadline of its own.
     const bool late_first = collects && message_deadline < deadline;
-    if (again && (late_first ? message_deadline : deadline).passed()) {
+    if (again && has_come(late_first ? message_deadline : deadline)) {
       if (late_first) return fail(CloseCode::policy_violation, ErrorCode::truncated);
       return std::unexpected(Error{ErrorCode::timed_out});
     }
@@ -115,13 +120,14 @@ std::expected<void, Error> WebSocket::State::may_go_on(Deadline deadline, bool h
     if (!tell_of_stop()) return lost(ErrorCode::closed);
   }
 #endif
+  // The peer was heard since its time to answer a close ended, and has not answered.
   if (sent_close.load(std::memory_order_acquire) &&
-      Deadline::at_ns(time_after(close_ns.load(std::memory_order_relaxed), options.close_timeout)).passed()) {
+      alive_ns >= time_after(close_ns.load(std::memory_order_relaxed), options.close_timeout)) {
     return end(ErrorCode::truncated);
   }
   if (!has_read) return {};
   auto going = check_cancelled();
-  if (going && deadline.passed()) going = std::unexpected(Error{ErrorCode::timed_out});
+  if (going && has_come(deadline)) going = std::unexpected(Error{ErrorCode::timed_out});
   if (going) return {};
   input.give();
   stream.rest();
