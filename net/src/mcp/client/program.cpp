@@ -102,7 +102,7 @@ void Program::queue(Pending& pending, Reply& message) noexcept {
     if (pending.to_listen) pending.ended = ErrorCode::limit;
     state_.counters.ignored.fetch_add(1, std::memory_order_relaxed);
   } else {
-    pending.is_answered = answers;
+    if (answers) pending.is_answered = true;
     pending.queue.push(*message.release());
     ++pending.queued;
   }
