@@ -1,6 +1,7 @@
 #include "mcp/fan_out/fan_out_part.h"
 
 #include "mcp/client/envelope.h"
+#include "socket/kernel.h"
 
 namespace coir::mcp::detail {
 
@@ -47,20 +48,34 @@ bool FanOutPart::rest() noexcept {
   // One that rests would not count.
   if (whole->options.limit != 0) return false;
   wake = FanOut::woken;
-  {
-    ArmingUnderLock arming(sent.fd());
-    const Locked locked(whole->lock);
-    if (whole->is_over || !arming.arm(*this)) return false;
-    state = State::rests;
+  for (;;) {
+    const auto slept = sleep();
+    if (slept) break;
+    if (slept.error() != ErrorCode::busy || has_news()) return false;
   }
   // The owner's next deadline may be this part's.
   whole->news.set();
   return true;
 }
 
+std::expected<void, Error> FanOutPart::sleep() noexcept {
+  ArmingUnderLock arming(sent.fd());
+  const Locked locked(whole->lock);
+  if (whole->is_over) return std::unexpected(Error{ErrorCode::cancelled});
+  auto armed = arming.arm(*this);
+  if (armed) state = State::rests;
+  return armed;
+}
+
+// has_news tells whether there is anything to read: an edge may be of bytes that were read before it was heard.
+bool FanOutPart::has_news() const noexcept {
+  return kernel::has_hung_up(sent.fd()) || kernel::has_input(sent.fd());
+}
+
 void FanOutPart::take_answer() noexcept {
   {
     CancelScope scope(deadline);
+    if (!has_news() && !rests_until().passed() && rest()) return;
     hear(scope);
   }
   whole->end(*this);

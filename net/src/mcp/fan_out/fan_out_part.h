@@ -40,6 +40,8 @@ struct FanOutPart : RestingWait {
   void run() noexcept;
   bool send(CancelScope& scope) noexcept;
   bool rest() noexcept;
+  std::expected<void, Error> sleep() noexcept;
+  bool has_news() const noexcept;
   void take_answer() noexcept;
   void hear(CancelScope& scope) noexcept;
   void call() noexcept;
