@@ -15,8 +15,8 @@ namespace coir {
 //   auto [memory, bytes] = spare.take(2000);     // null: no memory
 //   spare.give({memory, bytes});
 //
-// The ledger is the caller's: a block that is spare is as much as one, and its owner's. From fibers and threads; nothing
-// here parks.
+// The ledger is the caller's: a block that is spare is as much as one, and its owner's. From fibers, and from threads where
+// there are many workers; nothing here parks.
 class SpareBlock {
  public:
   // A larger block is not kept. A sanitizer is to see the use of one that has come back: under one, none is.

@@ -36,6 +36,7 @@ TEST(SpareBlocks, one_that_is_more_than_twice_as_large_is_not_lent) {
   spare.give(small);
 }
 
+#if !COIR_SINGLE_WORKER
 // Each writes the whole of what it holds, and finds it as it was.
 TEST(SpareBlocks, a_block_is_one_threads_at_a_time) {
   static SpareBlock spare;
@@ -59,6 +60,7 @@ TEST(SpareBlocks, a_block_is_one_threads_at_a_time) {
     POINTERS_EQUAL(nullptr, failed);
   }
 }
+#endif
 
 TEST(SpareBlocks, one_that_is_too_small_makes_way_and_a_large_one_is_not_kept) {
   SpareBlock spare;
