@@ -44,23 +44,23 @@ unsigned compute() {
   return result;
 }
 
-// One run of all fibers; false when a result was wrong or the run did not end.
-bool every_result_is_right() {
-  const auto tasks = std::make_unique<Task<unsigned>[]>(kFibers);
+// One run of so many fibers; false when a result was wrong or the run did not end.
+bool every_result_is_right(int fibers) {
+  const auto tasks = std::make_unique<Task<unsigned>[]>(fibers);
   for (auto& load : g_load) load = 0;
   int right = 0;
   const auto ended = run_until_idle({.workers = kWorkers}, [&] {
-    for (int i = 0; i < kFibers; ++i) tasks[i] = spawn({.name = "fibonacci", .stack = 8_KiB}, compute);
-    for (int i = 0; i < kFibers; ++i) {
+    for (int i = 0; i < fibers; ++i) tasks[i] = spawn({.name = "fibonacci", .stack = 8_KiB}, compute);
+    for (int i = 0; i < fibers; ++i) {
       const auto result = tasks[i].await();
       right += result && *result == kFibonacciOf20;
     }
   });
-  return ended.has_value() && right == kFibers;
+  return ended.has_value() && right == fibers;
 }
 
-bool load_is_shared() {
-  const int even = kFibers * 10 / static_cast<int>(kWorkers);
+bool load_is_shared(int fibers) {
+  const int even = fibers * 10 / static_cast<int>(kWorkers);
   return std::ranges::all_of(g_load, [even](const auto& load) { return load >= even / 2 && load <= even * 2; });
 }
 
@@ -69,13 +69,15 @@ bool load_is_shared() {
 TEST_GROUP(ClassicFibonacci) {};
 
 // The workers share what the machine gives them: a machine that takes a processor away for most of a run makes that
-// run uneven, but not one run after the other. Stealing that does not work makes all of them uneven.
+// run uneven, but not one run after the other. Stealing that does not work makes all of them uneven. Those behind the first
+// are short: on a machine that is so busy eight whole ones would take minutes.
 TEST(ClassicFibonacci, every_result_is_right_and_the_load_is_shared) {
   constexpr int kRuns = 8;
   bool shared = false;
   for (int run = 0; run < kRuns && !shared; ++run) {
-    CHECK_TRUE(every_result_is_right());
-    shared = !kManyWorkers || load_is_shared();
+    const int fibers = run == 0 ? kFibers : kFibers / 8;
+    CHECK_TRUE(every_result_is_right(fibers));
+    shared = !kManyWorkers || load_is_shared(fibers);
   }
   CHECK_TRUE(shared);
 }
