@@ -83,8 +83,9 @@ bool Reply::send(std::string_view json) noexcept {
   return write(event.view()) || stream_ != nullptr;
 }
 
-// send_in_pieces sends an event for which there is no memory. A stream does not record it.
-bool Reply::send_in_pieces(std::string_view json) noexcept {
+// send_in_pieces sends an event for which there is no memory. A stream does not record it. Its frame is its own: send has
+// as much already.
+[[gnu::noinline]] bool Reply::send_in_pieces(std::string_view json) noexcept {
   bool sent = write("data: ");
   while (sent && !json.empty()) {
     char piece[512];
