@@ -79,10 +79,10 @@ bool has_input(int fd) noexcept {
   return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-bool has_connection(int fd) noexcept {
+bool is_readable(int fd) noexcept {
   port::expect_no_spinlock("poll");
   pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
-  return ::poll(&entry, 1, 0) > 0;
+  return ::poll(&entry, 1, 0) != 0;
 }
 
 bool has_hung_up(int fd) noexcept {

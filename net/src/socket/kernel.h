@@ -27,15 +27,15 @@ ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
 ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
 ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept;
-// has_input tells whether bytes wait to be read (the end of the stream is none); has_connection whether one waits to be
-// accepted.
+// has_input tells whether bytes wait to be read (the end of the stream is none); is_readable, whether the next read or
+// accept has something to tell: bytes, a connection, the end or an error. Where the kernel cannot say it is true.
 bool has_input(int fd) noexcept;
+bool is_readable(int fd) noexcept;
 // peek tells what the next read would answer, and takes nothing: a positive number, 0 for the end, or -errno.
 ssize_t peek(int fd) noexcept;
 // peek shows what the next read would read; skip takes as much out of the socket, of TCP's without copying it.
 ssize_t peek(int fd, void* into, std::size_t size) noexcept;
 ssize_t skip(int fd, void* scratch, std::size_t size) noexcept;
-bool has_connection(int fd) noexcept;
 // has_hung_up tells whether the peer has ended its side or failed, also behind bytes that nobody has read; has_failed,
 // whether it has failed, also behind its end.
 bool has_hung_up(int fd) noexcept;

@@ -78,7 +78,7 @@ std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept 
     if (use.ended()) return std::unexpected(Error{ErrorCode::closed});
     if (concerns_one_connection(fd)) continue;
     // The kernel takes a descriptor before it looks for a connection: without one it does not say whether there is any.
-    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(use.fd()));
+    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::is_readable(use.fd()));
     if (!none) return std::unexpected(Error::from_errno(-fd));
     // That was the look, and nothing else runs in it: the listener may not be another one behind it.
     if (deadline == Deadline::now()) return std::unexpected(Error{ErrorCode::timed_out});

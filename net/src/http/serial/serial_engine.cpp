@@ -97,7 +97,7 @@ std::size_t SerialEngine::close_longest_resting(std::size_t wanted) noexcept {
 bool SerialEngine::reserve_one(std::size_t number) noexcept {
   const bool full = records_.all_taken();
   if (!full && account::connections.charge(connection_bytes())) return true;
-  if (!kernel::has_connection(listeners_[number].fd())) return false;
+  if (!kernel::is_readable(listeners_[number].fd())) return false;
   if (full ? make_room(evictable_since()) && account::connections.charge(connection_bytes())
            : Pressure::charge(account::connections, connection_bytes())) {
     return true;
@@ -181,7 +181,7 @@ std::expected<std::size_t, Error> SerialEngine::add(TcpListener&& listener, TlsC
 void SerialEngine::remove(std::size_t number) noexcept {
   TcpListener& gone = listeners_[number];
   constexpr int kMostBursts = 8;
-  for (int burst = 0; burst < kMostBursts && kernel::has_connection(gone.fd()); ++burst) accept_from(number);
+  for (int burst = 0; burst < kMostBursts && kernel::is_readable(gone.fd()); ++burst) accept_from(number);
   gone.close();
 }
 

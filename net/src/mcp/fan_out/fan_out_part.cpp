@@ -69,7 +69,7 @@ std::expected<void, Error> FanOutPart::sleep() noexcept {
 
 // has_news tells whether there is anything to read: an edge may be of bytes that were read before it was heard.
 bool FanOutPart::has_news() const noexcept {
-  return kernel::has_hung_up(sent.fd()) || kernel::has_input(sent.fd());
+  return kernel::is_readable(sent.fd());
 }
 
 void FanOutPart::take_answer() noexcept {
