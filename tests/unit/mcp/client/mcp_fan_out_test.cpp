@@ -90,8 +90,10 @@ TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
     expect(answered && *answered == kServers - 2);
     for (std::size_t i = 0; i < kServers; ++i) expect(branches[i].outcome.has_value() == (i != 3 && i != 5));
     expect(branches[3].outcome.error() == ErrorCode::timed_out && branches[3].took >= 300ms);
-    // Each came as it ended: the slow one last, when the whole was over.
-    expect(came.count == kServers && came.order[kServers - 1] == &branches[3]);
+    // Each came as it ended: the slow one last, when the whole was over, unless this machine is slower still.
+    bool others_first = true;
+    for (std::size_t i = 0; i < kServers; ++i) others_first &= i == 3 || branches[i].took < 300ms;
+    expect(came.count == kServers && (!others_first || came.order[kServers - 1] == &branches[3]));
     expect(coir::monotonic_ns() - begun < 20'000'000'000);
     until([&] { return gone == 1; });
   });
