@@ -153,7 +153,7 @@ struct StateOf<Program> {
 // The calls of one socket happen one after the other, on a fiber of the server with a stack of
 // ServerOptions::handler_stack. The calls of different sockets happen at the same time if several workers run. A call may
 // wait, except `closed`, which may run while memory is being freed or the server stops, on whatever fiber does that: it must
-// neither wait nor send, nor need more than 2 KB of stack. What others send to a socket whose call waits is sent when the
+// neither wait nor send, nor need more than 2 KB of stack. Messages of others to a socket whose call waits are sent when the
 // call returns, or 16 KiB have gathered: long work belongs to a fiber that the call starts. By TLS all of it gathers until
 // then, and more than max_unsent disconnects.
 //
