@@ -3,6 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/format.h>
+#include <coir/resting_wait.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +92,24 @@ void pass(Exchange& exchange) {
   coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kRules);
 }
 
+// The client whose content comes as the wait for its hang-up is next taken back, and its port; 0: none.
+std::atomic<std::uint16_t> g_port{0};
+int g_client = -1;
+
+std::uint16_t port_of(int fd, int (*name)(int, sockaddr*, socklen_t*)) {
+  sockaddr_in found{};
+  socklen_t size = sizeof found;
+  return name(fd, reinterpret_cast<sockaddr*>(&found), &size) == 0 ? ntohs(found.sin_port) : std::uint16_t{0};
+}
+
+// content_comes sends that client's content, and returns once the poller has told whoever sleeps on `fd`.
+void content_comes(int fd) {
+  if (::send(g_client, "abc", 3, MSG_NOSIGNAL) != 3) __builtin_trap();
+  char byte;
+  until([&] { return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1; });
+  if (!until_polled()) __builtin_trap();
+}
+
 // hear_content takes all content, and sees that it is as it was sent.
 bool hear_content(Application& application, std::size_t bytes) {
   std::size_t have = 0;
@@ -115,6 +135,17 @@ bool say_output(Application& application, std::size_t bytes) {
 }
 
 }  // namespace
+
+extern "C" {
+bool __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record);
+bool __wrap__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record) {
+  if (std::uint16_t port = g_port; port != 0 && port == port_of(record.fd, ::getpeername) &&
+                                   g_port.compare_exchange_strong(port, 0)) {
+    content_comes(record.fd);
+  }
+  return __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(record);
+}
+}
 
 TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
   coir::test::Folder folder;
@@ -229,6 +260,33 @@ TEST(FastCgiExchange, an_application_that_hangs_up_behind_a_head_is_not_blamed) 
       application.reset();
     });
   }
+}
+
+// The handler has waited, so that a wait for a hang-up sleeps on the client, and takes the news.
+TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
+  Passed passed;
+  g_passed = &passed;
+  const ScriptedServer upstream([](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    while (application->hear_beginning() && application->hear() == static_cast<unsigned>(FastCgiType::input) &&
+           application->content() == "abc" && application->say("Content-Length: 5\n\nhello") && application->end()) {
+    }
+  });
+  char url[32];
+  passed.group.emplace(std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  const auto wait_and_pass = [](Exchange& exchange) {
+    static_cast<void>(coir::sleep(1ms));
+    pass(exchange);
+  };
+  serving({.handler = wait_and_pass}, [&](Server&, const Address& address, Seen&) {
+    Client client(address);
+    g_client = client.stream.fd();
+    g_port = port_of(g_client, ::getsockname);
+    expect(client.say("POST /app HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n"));
+    expect(client.hear("\r\n\r\nhello"));
+    expect(g_port == 0);
+    g_port = 0;
+  });
 }
 
 }  // namespace fastcgi_exchange_test

@@ -157,8 +157,12 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
     if (seen < 0) return body_failed(kernel::connection_error(static_cast<int>(-seen)));
     return true;
   };
-  if (const auto there = is_there(); !there || *there) return there;
-  if (!may_wait) return false;
+  // The watch takes an edge that comes before it is paused, and no later wait would hear that: look behind it.
+  pause_watch();
+  if (const auto there = is_there(); !there || *there || !may_wait) {
+    watch_->resume();
+    return there;
+  }
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
