@@ -31,6 +31,9 @@ bool split_origin(std::string_view text, Request& request) noexcept {
   return true;
 }
 
+// A name of DNS has 253 bytes at most (RFC 1035, 2.3.4).
+constexpr std::ptrdiff_t kMostHost = 255;
+
 // An empty path means "/", but "*" for OPTIONS, which is how a client asks through a proxy about the server as a whole
 // (RFC 9112, 3.2.4).
 bool read_absolute(Request& request) noexcept {
@@ -90,7 +93,7 @@ bool is_authority(std::string_view text) noexcept {
       if (escaped_byte({at, end}) <= 0) return false;
     }
   }
-  if (at == host) return false;
+  if (at == host || at - host > kMostHost) return false;
   if (at == end) return true;
   if (*at++ != ':' || end - at > 5) return false;
   unsigned port = 0;

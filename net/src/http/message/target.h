@@ -12,7 +12,7 @@ namespace coir::http {
 bool read_target(Request& request) noexcept;
 
 // is_authority tells whether `text` is a host with an optional port, without user information: a name, an IPv4 address
-// or an IPv6 address in brackets. The host must not be empty; the port may, and is at most 65535.
+// or an IPv6 address in brackets. The host has 1 to 255 bytes; the port may be empty, and is at most 65535.
 bool is_authority(std::string_view text) noexcept;
 
 }  // namespace coir::http

@@ -426,6 +426,16 @@ TEST(HttpRequest, a_malformed_host_is_400) {
   }
 }
 
+TEST(HttpRequest, a_host_of_more_than_255_bytes_is_400) {
+  char host[256];
+  memset(host, 'a', sizeof host);
+  for (const int bytes : {255, 256}) {
+    char head[400];
+    const int size = snprintf(head, sizeof head, "GET / HTTP/1.1\r\nHost: %.*s:80\r\n\r\n", bytes, host);
+    LONGS_EQUAL(bytes == 255 ? 0 : 400, status_of({head, static_cast<std::size_t>(size)}));
+  }
+}
+
 TEST(HttpRequest, a_host_may_be_a_name_or_an_address_with_a_port) {
   for (const char* host : {"a", "a.b-c_d~e", "127.0.0.1", "a:", "a:0", "a:80", "a:65535", "[::1]", "[fe80::1]:8080",
                            "[::ffff:1.2.3.4]:80", "xn--caf-dma.example", "a%20b", "A"}) {
