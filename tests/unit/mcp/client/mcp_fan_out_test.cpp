@@ -76,6 +76,7 @@ TEST_GROUP_BASE(McpFanOut, Expecting) {
 
 TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
   with([&](std::span<Branch> branches, std::atomic<unsigned>& gone) {
+    g_hanging = 0;
     branches[3].tool = "hang";
     branches[3].within = 300ms;
     branches[5].tool = "die";
@@ -95,7 +96,8 @@ TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
     for (std::size_t i = 0; i < kServers; ++i) others_first &= i == 3 || branches[i].took < 300ms;
     expect(came.count == kServers && (!others_first || came.order[kServers - 1] == &branches[3]));
     expect(coir::monotonic_ns() - begun < 20'000'000'000);
-    until([&] { return gone == 1; });
+    // On a slow machine its time is over before the server has heard it.
+    until([&] { return gone == g_hanging; });
   });
 }
 
@@ -149,6 +151,7 @@ TEST(McpFanOut, a_call_that_waits_holds_one_page_of_stack) {
 TEST(McpFanOut, a_branch_that_waits_ends_when_its_client_s_time_for_an_answer_is_over) {
   with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
     std::atomic<unsigned> gone = 0;
+    g_hanging = 0;
     ScriptedServer server(serve(gone));
     auto client = McpClient::create({.url = server.url("/mcp"), .silence = 300ms});
     expect(client.has_value());
@@ -159,7 +162,7 @@ TEST(McpFanOut, a_branch_that_waits_ends_when_its_client_s_time_for_an_answer_is
     expect(answered && *answered == kServers - 1);
     expect(!branches[0].outcome && branches[0].outcome.error() == ErrorCode::timed_out);
     expect(branches[0].took >= 300ms && branches[0].took < 30s);
-    until([&] { return gone == 1; });
+    until([&] { return gone == g_hanging; });
   });
 }
 
