@@ -139,8 +139,8 @@ bool say_output(Application& application, std::size_t bytes) {
 extern "C" {
 bool __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record);
 bool __wrap__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record) {
-  if (std::uint16_t port = g_port; port != 0 && port == port_of(record.fd, ::getpeername) &&
-                                   g_port.compare_exchange_strong(port, 0)) {
+  if (std::uint16_t port = g_port;
+      port != 0 && port == port_of(record.fd, ::getpeername) && g_port.compare_exchange_strong(port, 0)) {
     content_comes(record.fd);
   }
   return __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(record);
@@ -273,7 +273,8 @@ TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
     }
   });
   char url[32];
-  passed.group.emplace(std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  passed.group.emplace(
+      std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
   const auto wait_and_pass = [](Exchange& exchange) {
     static_cast<void>(coir::sleep(1ms));
     pass(exchange);
