@@ -54,7 +54,7 @@ std::uint32_t sum_of_all(const Options& options, std::span<char*> arguments) noe
   const auto build = coir::build_id();
   std::uint32_t sum = coir::sum_of({reinterpret_cast<const char*>(build.data()), build.size()});
   for (const char* each : arguments.subspan(1)) sum = coir::sum_of({each, strlen(each) + 1}, sum);
-  return sum_of_file(options.config, sum);
+  return sum ^ options.config_sum;
 }
 
 std::uint32_t this_boot() noexcept {

@@ -9,7 +9,7 @@ struct Starts {
   std::uint64_t count = 0;     // with the last one
   std::uint64_t began_ms = 0;  // the last one, since the boot
   std::uint32_t boot = 0;      // a sum of the boot's id
-  std::uint32_t of = 0;        // a sum of the build, the command line and the file of --config
+  std::uint32_t of = 0;        // a sum of the build, the command line and the files of --config
 };
 
 inline constexpr std::uint64_t kLoop = 5;  // short runs in a row that make a crash loop

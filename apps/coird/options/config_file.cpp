@@ -3,6 +3,7 @@
 #include <coir/file.h>
 #include <coir/format.h>
 #include <coir/http/server.h>
+#include <coir/sum.h>
 #include <ini.h>
 #include <string.h>
 
@@ -252,6 +253,7 @@ class ConfigReader {
     if (!file) return no(file.error());
     const auto text = file->read_all(coir::account::http, kMostConfig);
     if (!text) return no(text.error());
+    options.config_sum = coir::sum_of(text->bytes(), options.config_sum);
     if (text->text().find('\0') != std::string_view::npos) return no("not a text");
     if (!options.settings.make_room(lines_of(text->text()), room_of(text->text()) + strlen(path) + 1))
       return no(coir::Error{coir::ErrorCode::no_memory});

@@ -32,6 +32,7 @@ struct Options {
   Action action = Action::serve;
   Settings settings;                // all that was given, the file's before the command line's
   const char* config = nullptr;     // the file of --config
+  std::uint32_t config_sum = 0;     // of that file and those that it includes, as they were read
   bool config_wrong = false;        // that file alone is in error: the rest of the options counts
   const char* safe_file = nullptr;  // safe mode while it is there
   bool check = false;               // all is checked, nothing is served
