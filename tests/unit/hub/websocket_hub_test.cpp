@@ -714,6 +714,22 @@ TEST(WebSocketHub, one_that_is_destroyed_sends_1001_and_the_server_goes_on) {
 }
 
 #if !COIR_NO_ASYNC
+TEST(WebSocketHub, hears_what_has_come_while_its_handler_waited_for_something_else) {
+  static std::atomic<int> waiting;
+  static coir::Event go;
+  server_options.handler = [](Exchange& exchange) {
+    ++waiting;
+    static_cast<void>(go.wait(patience()));
+    handler(exchange);
+  };
+  serving([&] {
+    waiting = 0;
+    go.reset();
+    auto peer = joined_early(waiting, go, std::string_view("\x81\x82\0\0\0\0hi", 8));
+    expect(peer.hear().is(Opcode::text, "hi"));
+  });
+}
+
 // A run that is shut down cuts its connections off. Then the server is destroyed, and the hub before or after it.
 TEST(WebSocketHub, after_a_run_that_was_cut_off_either_may_go_first) {
   for (const bool hub_first : {true, false}) {

@@ -13,6 +13,10 @@
 
 #if COIR_NO_ASYNC
 #include "tests/unit/http/run_beside.h"
+#else
+#include <coir/event.h>
+
+#include <atomic>
 #endif
 
 namespace coir::test {
@@ -92,6 +96,28 @@ class SocketServer : public Expecting {
            answer.find("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") != std::string_view::npos);
     return RawPeer(std::move(stream));
   }
+
+#if !COIR_NO_ASYNC
+  // joined_early sends a frame while the handler, which counts itself in `waiting`, waits for `go`: its watch on a hang-up takes
+  // the edge.
+  RawPeer joined_early(std::atomic<int>& waiting, Event& go, std::string_view frame) {
+    Stream stream = connected();
+    expect(stream.write(kOpening, patience()) && stream.write("\r\n", patience()));
+    until([&] { return waiting == 1; });
+    until_polled();
+    expect(stream.write(frame, patience()).has_value());
+    until_polled();
+    go.set();
+    char head[512];
+    std::size_t used = 0;
+    while (!std::string_view(head, used).ends_with("\r\n\r\n")) {
+      if (used == sizeof head || !stream.read({head + used, 1}, patience())) break;
+      ++used;
+    }
+    expect(std::string_view(head, used).starts_with("HTTP/1.1 101 "));
+    return RawPeer(std::move(stream));
+  }
+#endif
 
   static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
 

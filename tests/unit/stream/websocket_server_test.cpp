@@ -152,6 +152,24 @@ TEST(WebSocketServer, a_message_that_comes_with_the_stop_is_received_still) {
   });
 }
 
+TEST(WebSocketServer, hears_what_has_come_while_its_handler_waited_for_something_else) {
+  static std::atomic<int> waiting;
+  static coir::Event go;
+  const auto late = [](Exchange& exchange) {
+    ++waiting;
+    static_cast<void>(go.wait(patience()));
+    handler(exchange);
+  };
+  serving(
+      [&] {
+        waiting = 0;
+        go.reset();
+        auto peer = joined_early(waiting, go, std::string_view("\x81\x82\0\0\0\0hi", 8));
+        expect(peer.hear().is(Opcode::text, "hi"));
+      },
+      {.handler = late});
+}
+
 #if COIR_TLS
 TEST(WebSocketServer, by_tls_it_does_the_same) {
   const auto context = authority().server();

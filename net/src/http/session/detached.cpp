@@ -22,7 +22,7 @@ std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
   session.told_stream();
   Connection& connection = *session.connection_;
   // From here on the handler hears of its client, and of the server's stop, by its stream.
-  if (session.watch_->end()) connection.stream.mark_readable();
+  if (session.watch_->end() || session.look_again_) connection.stream.mark_readable();
   connection.stream.rest();
   Detached detached(session.engine_, connection);
   session.detached_ = true;
