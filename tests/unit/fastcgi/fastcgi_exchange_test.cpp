@@ -14,6 +14,7 @@
 #include "fastcgi/record.h"
 #include "proxy/upstreams/upstream.h"
 #include "tests/support/folder.h"
+#include "tests/support/tls_pair.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
 
@@ -289,5 +290,36 @@ TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
     g_port = 0;
   });
 }
+
+#if COIR_TLS
+TEST(FastCgiExchange, an_early_answer_passes_a_client_that_pauses_in_its_content) {
+  const auto context = authority().server(), trusts = authority().client();
+  coir::TlsContextSlot slot(context);
+  Passed passed;
+  g_passed = &passed;
+  const ScriptedServer upstream([](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    while (application->hear_beginning() && application->hear() == static_cast<unsigned>(FastCgiType::input) &&
+           application->say("Content-Length: 5\n\nhello") && application->end()) {
+    }
+  });
+  char url[32];
+  passed.group.emplace(
+      std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  serving({.handler = pass}, &slot, [&](Server&, const Address& address, Seen&) {
+    auto stream = coir::connect_tls(address, "board.test", trusts, soon());
+    expect(stream && stream->write("POST /app HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc", soon()));
+    char heard[1024];
+    std::size_t have = 0;
+    while (!std::string_view(heard, have).ends_with("hello")) {
+      const auto got = stream ? stream->read(std::span(heard).subspan(have), soon()) : std::unexpected(coir::Error{});
+      if (!got) break;
+      have += *got;
+    }
+    expect(std::string_view(heard, have).starts_with("HTTP/1.1 200 ") &&
+           std::string_view(heard, have).ends_with("hello"));
+  });
+}
+#endif
 
 }  // namespace fastcgi_exchange_test

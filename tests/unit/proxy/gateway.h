@@ -70,6 +70,8 @@ class Gateway : public HandlerServer {
     std::string_view target = {};
   };
 
+  TlsContextSlot* tls = nullptr;  // null: plain clients
+
   // through runs `visit` beside a server that forwards to an upstream of that script, in every kind of run. Nothing may
   // be left of it.
   template <class Visit>
@@ -84,7 +86,7 @@ class Gateway : public HandlerServer {
     std::optional<http::Upstreams> group;
     std::optional<Forwarder> forwarder;
     Stage stage;
-    serving(options, [&](Server& server, const Address& address, Seen&) {
+    serving(options, tls, [&](Server& server, const Address& address, Seen&) {
       const std::size_t streams = account::streams.used();
       const std::size_t buffers = account::buffers.used() - Buffer::spare_bytes();
       upstream.emplace(script);

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "tests/support/tls_pair.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace proxy_slow_uploads_test {
@@ -109,6 +110,29 @@ TEST(ProxySlowUploads, hold_no_place_and_no_buffer_while_nothing_moves) {
     for (auto& client : clients) client.reset();
   });
 }
+
+#if COIR_TLS
+TEST(ProxySlowUploads, rest_by_tls_too) {
+  const auto context = authority().server(), trusts = authority().client();
+  coir::TlsContextSlot slot(context);
+  tls = &slot;
+  Taking upstream;
+  through(upstream.script(), {}, {}, [&](Server& server, const Address& address, Stage& stage) {
+    auto stream = coir::connect_tls(address, "board.test", trusts, soon());
+    expect(stream && stream->write(kBegin, soon()) && rest(server, stage, 1));
+    if (!stream) return;
+    char heard[512];
+    std::size_t have = 0;
+    expect(stream->write("second", soon()).has_value());
+    while (std::string_view(heard, have).find("taken") == std::string_view::npos) {
+      const auto got = stream->read(std::span(heard).subspan(have), soon());
+      expect(got.has_value());
+      if (!got) break;
+      have += *got;
+    }
+  });
+}
+#endif
 
 TEST(ProxySlowUploads, that_send_a_byte_again_and_again_hold_no_place) {
   constexpr std::size_t kContent = 4000;

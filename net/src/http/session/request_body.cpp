@@ -155,6 +155,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
     if (seen == -EAGAIN) return false;
     // A read may find nothing, and would wait for the client alone.
     if (seen < 0) return body_failed(kernel::connection_error(static_cast<int>(-seen)));
+    client.mark_readable();
     return true;
   };
   // The watch takes an edge that comes before it is paused, and no later wait would hear that: look behind it.
@@ -167,8 +168,8 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
   begin_content_wait(Direction::readable, patience < deadline, false, deadline);
+  // What wakes it may be news of the other side alone: the client's stream stays drained until is_there has looked.
   const auto ready = wait_several(either, std::min(deadline, patience));
-  client.mark_readable();
   const bool may_go_on = end_waiting();
   body_waited_ns_ += monotonic_ns() - began_ns;
   hold();
