@@ -183,8 +183,11 @@ bool ConnectionPool::keep(PooledConnection& connection) noexcept {
   if (rules_.watches) {
     connection.wake = woken;
     const int fd = connection.stream.fd();
+    const Stream& stream = connection.stream;
+    // One that was peeked at, or whose last read filled its place, knows too little.
+    if (!stream.drained() && (stream.secure() || kernel::peek(fd) != -EAGAIN)) return false;
     // The edge of what has been read already may be known still, and there are two at most.
-    for (int edges = 0; edges < 4 && connection.stream.drained(); ++edges) {
+    for (int edges = 0; edges < 4; ++edges) {
       const Slept slept = put_to_sleep(connection);
       if (slept == Slept::yes) return true;
       if (slept == Slept::no || kernel::peek(fd) != -EAGAIN) break;

@@ -379,6 +379,33 @@ TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
   }
 }
 
+// Its first bytes fill the place that they are read into: more could be in the socket, and is not.
+TEST(ProxyExchange, a_connection_whose_answer_came_at_once_in_chunks_is_used_again) {
+  static char answer[8'000];
+  constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n";
+  constexpr std::size_t kChunk = 0x1000;
+  constexpr std::string_view kTail = "\r\n0\r\n\r\n";
+  memset(answer, 'x', sizeof answer);
+  memcpy(answer, kHead.data(), kHead.size());
+  memcpy(answer + kHead.size() + kChunk, kTail.data(), kTail.size());
+  std::atomic<unsigned> connections{0};
+  through(
+      [&](Peer& peer) {
+        ++connections;
+        while (!peer.hear().empty() && peer.say({answer, kHead.size() + kChunk + kTail.size()})) {
+        }
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        connections = 0;
+        for (int i = 0; i < 3; ++i) {
+          coir::test::Client client(address);
+          expect(client.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") && client.hear_the_end());
+          until([&] { return stage.group->state_of(stage.group->members()[0]).in_use == 0; });
+        }
+        expect(connections == 1);
+      });
+}
+
 TEST(ProxyExchange, an_upstream_that_vanished_while_its_connections_rested_costs_one_retry) {
   std::atomic<int> heard{0}, gone{0};
   std::atomic<bool> over{false};
