@@ -47,7 +47,8 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
     if (pair.lease.stream().drained()) return Next::rest;
     const std::span<char> place = memory.in.subspan(kBeforeRelayed, memory.in.size() - kBeforeRelayed - kBehindRelayed);
     const auto got = pair.lease.stream().read(place, Deadline::now());
-    if (!got && would_wait(got.error())) return Next::rest;
+    // TLS may have had an empty record, with more behind it.
+    if (!got && would_wait(got.error())) return pair.lease.stream().drained() ? Next::rest : Next::again;
     const Next next = got ? take_content(pair, place.first(*got)) : end_of_upstream(pair, got.error());
     // Bytes that could not be sent are lost, even the last bytes of a whole response.
     if (next == Next::end) pair.client_stays = false;
@@ -183,7 +184,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
       const Next next = put(upstream, pair.unsent_to_upstream, {memory.out.data(), *got});
       if (next != Next::again) return next;
     } else if (would_wait(got.error())) {
-      return Next::rest;
+      return client.drained() ? Next::rest : Next::again;
     } else if (tunnel && got.error() == ErrorCode::end_of_stream) {
       // Again: reading tells no more of it, not even of a reset.
       if (std::exchange(pair.client_ended, true)) return kernel::has_failed(client.fd()) ? Next::end : Next::rest;
