@@ -101,7 +101,7 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
     if (!awaited) return std::unexpected(awaited.error());
     if (!*awaited) return {};
     unrepeatable = true;
-    // What has come may be half a record of TLS: its rest is waited for beside the application.
+    // It may be half a record of TLS that has come: the rest is waited for beside the application.
     session.only_looks_ = true;
     const auto got = exchange.read_body(place);
     session.only_looks_ = false;

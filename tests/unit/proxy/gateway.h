@@ -77,7 +77,8 @@ class Gateway : public HandlerServer {
   template <class Visit>
   void through(ScriptedServer::Script script, const ForwardRules& rules, ServerOptions options, Visit visit) {
     script_ = &script;
-    look_often(options);
+    // A handshake has its time.
+    if (tls == nullptr) look_often(options);
     options.handler = [](Exchange& exchange) {
       Stage& stage = *stage_;
       stage.forwarder->forward(exchange, *stage.group, stage.rules, stage.target);

@@ -62,7 +62,7 @@ Session::After Session::hand_over() noexcept {
     keeper.lose();
     return After::close;
   }
-  // What a watch has heard of no wait reports again. A keeper of a waiting exchange looks by itself.
+  // No wait reports again what a watch has heard. A keeper of a waiting exchange looks by itself.
   if (is_stream && look_again_) connection_->stream.mark_readable();
   begin_ = body_at_;
   keeper.admit(*connection_, mark_, part_);

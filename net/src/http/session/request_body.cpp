@@ -168,7 +168,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
   begin_content_wait(Direction::readable, patience < deadline, false, deadline);
-  // What wakes it may be news of the other side alone: the client's stream stays drained until is_there has looked.
+  // It may be woken by the other side alone: the client's stream stays drained until is_there has looked.
   const auto ready = wait_several(either, std::min(deadline, patience));
   const bool may_go_on = end_waiting();
   body_waited_ns_ += monotonic_ns() - began_ns;
