@@ -204,8 +204,8 @@ TEST(Join, a_watcher_of_the_end_takes_no_failure_over) {
 TEST(Join, a_handle_that_is_dropped_tells_those_that_watch_it) {
   for (const unsigned workers : {1u, 2u}) {
     bool told = false, stale = false;
+    coir::Event go;  // a fiber that was let go may begin to wait behind the end of those below
     const auto ended = run_until_idle({.workers = workers}, [&] {
-      coir::Event go;
       Fiber target = spawn([&] { static_cast<void>(go.wait()); });
       Fiber watcher = spawn([&] { told = coir::select({coir::Case::ended(target)}).has_value(); });
       Fiber joiner = spawn([&] { stale = target.join().error() == ErrorCode::stale; });
