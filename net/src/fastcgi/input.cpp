@@ -101,10 +101,7 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
     if (!awaited) return std::unexpected(awaited.error());
     if (!*awaited) return {};
     unrepeatable = true;
-    // It may be half a record of TLS that has come: the rest is waited for beside the application.
-    session.only_looks_ = true;
-    const auto got = exchange.read_body(place);
-    session.only_looks_ = false;
+    const auto got = read_piece(place);
     if (!got && got.error().is_late() && !client_failed()) continue;
     if (!got && got.error() == ErrorCode::end_of_stream) break;
     if (!got) {

@@ -24,6 +24,13 @@ std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward,
   }
 }
 
+std::expected<std::size_t, Error> RelayedExchange::read_piece(std::span<char> into) noexcept {
+  session.only_looks_ = true;
+  const auto got = exchange.read_body(into);
+  session.only_looks_ = false;
+  return got;
+}
+
 bool RelayedExchange::refuses_method() noexcept {
   if (request.method != Method::trace) return false;
   exchange.respond_status(405, "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");

@@ -16,6 +16,10 @@ struct RelayedExchange {
   // what there is. False: the peer wants no more. Errors: those of Session::await_content and of hear.
   std::expected<bool, Error> await_piece(OutboundRequest& onward, Deadline patience = Deadline::never()) noexcept;
 
+  // read_piece reads content that await_piece has told of. Errors: as Exchange::read_body; timed_out where it was half a record
+  // of TLS: await_piece waits for the rest, beside the peer.
+  std::expected<std::size_t, Error> read_piece(std::span<char> into) noexcept;
+
   // client_failed tells whether the client has left, or what it sends is wrong.
   bool client_failed() const noexcept { return session.broken_ || session.fault_ != 0; }
 

@@ -98,9 +98,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     if (!awaited) return std::unexpected(awaited.error());
     may_rest = true;
     if (!*awaited) break;
-    session.only_looks_ = true;
-    const auto got = exchange.read_body(place);
-    session.only_looks_ = false;
+    const auto got = read_piece(place);
     if (!got && got.error().is_late() && !client_failed()) continue;
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
