@@ -4,7 +4,6 @@
 #include <coir/config.h>
 #include <coir/format.h>
 #include <coir/resting_wait.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
 #include "proxy/upstreams/upstream.h"
+#include "tests/support/far_end.h"
 #include "tests/support/folder.h"
 #include "tests/support/tls_pair.h"
 #include "tests/unit/client/scripted_server.h"
@@ -93,19 +93,12 @@ void pass(Exchange& exchange) {
   coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kRules);
 }
 
-// The client whose content comes as the wait for its hang-up is next taken back, and its port; 0: none.
-std::atomic<std::uint16_t> g_port{0};
-int g_client = -1;
-
-std::uint16_t port_of(int fd, int (*name)(int, sockaddr*, socklen_t*)) {
-  sockaddr_in found{};
-  socklen_t size = sizeof found;
-  return name(fd, reinterpret_cast<sockaddr*>(&found), &size) == 0 ? ntohs(found.sin_port) : std::uint16_t{0};
-}
+// The descriptor of a client whose content comes as the wait for its hang-up is next taken back; -1: none.
+std::atomic<int> g_client{-1};
 
 // content_comes sends that client's content, and returns once the poller has told whoever sleeps on `fd`.
-void content_comes(int fd) {
-  if (::send(g_client, "abc", 3, MSG_NOSIGNAL) != 3) __builtin_trap();
+void content_comes(int client, int fd) {
+  if (::send(client, "abc", 3, MSG_NOSIGNAL) != 3) __builtin_trap();
   char byte;
   until([&] { return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1; });
   if (!until_polled()) __builtin_trap();
@@ -140,9 +133,9 @@ bool say_output(Application& application, std::size_t bytes) {
 extern "C" {
 bool __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record);
 bool __wrap__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(coir::RestingWait& record) {
-  if (std::uint16_t port = g_port;
-      port != 0 && port == port_of(record.fd, ::getpeername) && g_port.compare_exchange_strong(port, 0)) {
-    content_comes(record.fd);
+  if (int client = g_client;
+      client >= 0 && far_end(client) == record.fd && g_client.compare_exchange_strong(client, -1)) {
+    content_comes(client, record.fd);
   }
   return __real__ZN4coir19disarm_resting_waitERNS_11RestingWaitE(record);
 }
@@ -283,11 +276,10 @@ TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
   serving({.handler = wait_and_pass}, [&](Server&, const Address& address, Seen&) {
     Client client(address);
     g_client = client.stream.fd();
-    g_port = port_of(g_client, ::getsockname);
     expect(client.say("POST /app HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n"));
     expect(client.hear("\r\n\r\nhello"));
-    expect(g_port == 0);
-    g_port = 0;
+    expect(g_client == -1);
+    g_client = -1;
   });
 }
 

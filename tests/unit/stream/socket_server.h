@@ -71,7 +71,10 @@ class SocketServer : public Expecting {
 
   // answer_to sends a request's head, the empty line too, and reads the head of the answer into `into`.
   static std::string_view answer_to(Stream& stream, std::string_view request, std::span<char> into) {
-    if (!stream.write(request, patience())) return {};
+    return stream.write(request, patience()) ? head_of(stream, into) : std::string_view();
+  }
+  // head_of reads the head of an answer.
+  static std::string_view head_of(Stream& stream, std::span<char> into) {
     std::size_t used = 0;
     // A byte at a time: what is behind the head is the socket's.
     while (!std::string_view(into.data(), used).ends_with("\r\n\r\n")) {
@@ -109,12 +112,7 @@ class SocketServer : public Expecting {
     until_polled();
     go.set();
     char head[512];
-    std::size_t used = 0;
-    while (!std::string_view(head, used).ends_with("\r\n\r\n")) {
-      if (used == sizeof head || !stream.read({head + used, 1}, patience())) break;
-      ++used;
-    }
-    expect(std::string_view(head, used).starts_with("HTTP/1.1 101 "));
+    expect(head_of(stream, head).starts_with("HTTP/1.1 101 "));
     return RawPeer(std::move(stream));
   }
 #endif
