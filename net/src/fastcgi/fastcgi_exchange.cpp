@@ -89,7 +89,7 @@ void FastCgiExchange::fail(Error error) noexcept {
     return answer_gone_client();
   }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory || error == ErrorCode::invalid) {
-    // The script is told to end. It is not to blame for want of memory here, nor for a head that is too long.
+    // The script is told to end. Neither want of memory here nor a head that is too long is its fault.
     if (lease) abort();
   } else if (lease) {
     lease.failed(responding || is_midway()      ? UpstreamFault::broken_off

@@ -289,7 +289,7 @@ TEST(McpGateway, an_upstream_that_hangs_costs_its_own_calls_alone_and_is_left_al
         if (i == 1) rests_until = Deadline::after(100ms + rest);
         const auto late = front.client().call("slow_add", {}, patience());
         codes[i] = late ? 0 : late.error().code();
-        // The client is told whose fault it is, and never where that lives.
+        // The message names the upstream, and not its address.
         expect(!late && contains(late.error().message(), "slow") && !contains(late.error().message(), port) &&
                !contains(late.error().message(), "127"));
         expect(front.client().call("good_add", {}, patience()).has_value());
