@@ -23,6 +23,9 @@ constexpr std::uint8_t kMostTakes = 64;
 // A handshake has one ChangeCipherSpec, and with TLS 1.3 perhaps another after a HelloRetryRequest.
 constexpr std::uint8_t kMostCipherChanges = 2;
 
+// A read that may not wait passes over so many records without data to find what stands behind them.
+constexpr int kMostPassed = 8;
+
 }  // namespace
 
 // count counts the bytes handed to mbedTLS, and checks the type of a record that begins: mbedTLS itself drops any
@@ -158,6 +161,12 @@ std::expected<std::size_t, Error> read(Session& session, TcpStream& below, std::
                                        Deadline deadline) noexcept {
   const Session::User user(session, below);
   if (!user) return std::unexpected(Error{ErrorCode::closed});
+  int passed = 0;
+  // Any number of records without data may come: others get their turn.
+  const auto go_on = [&]() -> std::expected<void, Error> {
+    if (deadline.passed() && ++passed <= kMostPassed && !drained(session)) return {};
+    return Session::yield_to_events(deadline);
+  };
   for (;;) {
     const int code = session.call([&]() noexcept -> int {
       if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
@@ -174,7 +183,7 @@ std::expected<std::size_t, Error> read(Session& session, TcpStream& below, std::
         // More bytes remain than this call may take, or mbedTLS has buffered a message, behind a ticket for example.
         // The socket need not become readable for either.
         if (direction == Direction::readable && !drained(session)) {
-          if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
+          if (auto going = go_on(); !going) return std::unexpected(going.error());
           break;
         }
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
@@ -188,8 +197,7 @@ std::expected<std::size_t, Error> read(Session& session, TcpStream& below, std::
         if (session.hung_up_) return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
         [[fallthrough]];  // an empty record
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
-        // Any number of tickets may come.
-        if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
+        if (auto going = go_on(); !going) return std::unexpected(going.error());
         break;
       default:
         return session.failed(code);

@@ -102,6 +102,26 @@ TEST(TlsClient, resumes_by_a_ticket) {
   });
 }
 
+TEST(TlsClient, a_read_that_may_not_wait_finds_what_stands_behind_a_ticket) {
+  everywhere([&] {
+    const TlsContext client = client_with_tickets();
+    SocketPair pair;
+    TlsStream served;
+    auto serving = spawn([&] {
+      auto accepted = TlsStream::accept(std::move(pair.server), server, patience());
+      expect(accepted && accepted->write("word", patience()));
+      if (accepted) served = std::move(*accepted);
+    });
+    auto stream = TlsStream::connect(std::move(pair.client), client, "localhost", TlsTicket(), patience());
+    expect(serving.join() && stream);
+    if (!stream) return;
+    char buffer[8];
+    const auto got = stream->read(buffer, Deadline::now());
+    expect(got && std::string_view(buffer, *got) == "word");
+    expect(stream->read(buffer, Deadline::now()).error() == ErrorCode::timed_out);
+  });
+}
+
 TEST(TlsClient, gets_no_ticket_where_its_context_wants_none) {
   everywhere([&] {
     auto stream = visit(authority().client(), "localhost", TlsTicket());
