@@ -12,7 +12,7 @@
 #include "options/options.h"
 
 // The files of the folder of --state. README.md lists them. Each is replaced whole, and ends with the line of its sum
-// (coir/sum.h); a kill or a loss of power leaves the old content or the new one.
+// (coir/sum.h); a kill or a loss of power leaves the old content or the new one, but where the disk is full: see rewrite_state.
 
 // make_state_folder makes the folder, if its parent is there, for the user that coird becomes. If it cannot, the first write
 // there says so.
@@ -37,4 +37,7 @@ std::optional<std::string_view> read_state(const char* path, std::span<char> roo
 [[nodiscard]] std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
                                                            std::optional<timespec> date = std::nullopt,
                                                            std::string_view end = {}) noexcept;
+// rewrite_state writes `content` over what the file holds: a full disk takes no other file. A kill or a loss of power on the way
+// may leave it damaged.
+[[nodiscard]] std::expected<void, coir::Error> rewrite_state(const char* path, std::string_view content) noexcept;
 void tell_unkept(const char* path, coir::Error error) noexcept;

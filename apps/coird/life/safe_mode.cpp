@@ -137,8 +137,12 @@ bool SafeMode::begin(const Options& options, bool good, std::span<char*> argumen
 void SafeMode::keep(const Starts& starts) const noexcept {
   char room[192];
   const InFolder path(options_->state, "starts");
-  if (const auto written = write_state(path.text, write_starts(starts, room)); !written)
-    tell_unkept(path.text, written.error());
+  const std::string_view text = write_starts(starts, room);
+  auto written = write_state(path.text, text);
+  // A full disk may be why the runs are short.
+  if (!written && (written.error().sys == ENOSPC || written.error().sys == EDQUOT))
+    written = rewrite_state(path.text, text);
+  if (!written) tell_unkept(path.text, written.error());
 }
 
 const char* SafeMode::good_file() const noexcept {
@@ -234,10 +238,9 @@ void SafeMode::keep_good() const noexcept {
   if (const auto written = write_state(good.text, content, {}, end); !written) tell_unkept(good.text, written.error());
 }
 
-// forget has no later start count this run, or those before it.
+// forget has no later start count this run, or those before it. The file stays: a disk that is full then takes no new one.
 void SafeMode::forget() const noexcept {
-  const InFolder path(options_->state, "starts");
-  if (const auto removed = coir::remove_file(path.text); !removed) tell_unkept(path.text, removed.error());
+  keep({.of = now_.of});
 }
 
 void SafeMode::serving() noexcept {
@@ -261,11 +264,10 @@ void SafeMode::stopped() noexcept {
   if (minute_.started()) static_cast<void>(minute_.join());
 #endif
   keep_good();
-  const InFolder path(options_->state, "starts");
   if (!counts_) return;
   if (!on()) {
     forget();
-  } else if (is_there(path.text)) {
+  } else if (is_in(options_->state, "starts")) {
     // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
     keep({.count = kLoop + 1, .of = now_.of});
   }

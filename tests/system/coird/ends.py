@@ -1,10 +1,12 @@
 """The record of coird's ends: the file "crashes" in the folder of --state."""
 
+import contextlib
 import os
 import re
+import subprocess
 import tempfile
 
-from daemon import Daemon
+from daemon import Daemon, until
 
 SLOT = 8192
 
@@ -39,6 +41,24 @@ class State(tempfile.TemporaryDirectory):
     def start(self, program, files, *options):
         """A coird of one worker: a signal that is sent to it comes to that one."""
         return Daemon(program, "--state", self.name, *options, files=files, environment={"COIR_WORKERS": "1"})
+
+    @contextlib.contextmanager
+    def small_disk(self):
+        """Makes the folder a disk of 128 KB. Yields what fills it; None: this machine mounts nothing."""
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", self.name], capture_output=True)
+        try:
+            yield self.fill if made.returncode == 0 else None
+        finally:
+            if made.returncode == 0:
+                until(lambda: subprocess.run(["umount", self.name], capture_output=True).returncode == 0, "the unmount")
+
+    def fill(self):
+        try:
+            with open(os.path.join(self.name, "filler"), "wb", buffering=0) as file:
+                while file.write(bytes(4096)) != 0:
+                    pass
+        except OSError as error:
+            assert error.errno == 28, error
 
     def slots(self):
         with open(self.file, "rb") as file:
