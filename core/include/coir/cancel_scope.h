@@ -91,6 +91,9 @@ void cancel(Scope& scope, const char* reason) noexcept;
 // scope in place.
 bool cancel_waiting(Scope& scope, const char* reason) noexcept;
 
+// is_owner tells whether the caller is the scope's owner, not a child or a thread of the blocking pool.
+bool is_owner(const Scope& scope) noexcept;
+
 // ended tells whether a cancellation or a deadline reaches in; where it does, by which error.
 bool ended(const Scope& scope, Error& error) noexcept;
 

@@ -47,11 +47,9 @@ class Waiter {
     word_.store(ticket << kTicketShift | (kManyWorkers ? kArmed : kParked), std::memory_order_release);
   }
 
-  // disarm ends a wait that never parked, once no source sees it. Owner only. With many workers the word may stay
-  // armed, because a claim from Armed wakes nobody.
-  void disarm(std::uint64_t ticket) noexcept {
-    if constexpr (!kManyWorkers) word_.store(ticket << kTicketShift, std::memory_order_relaxed);
-  }
+  // disarm ends a wait that never parked, once no source sees it: cancel_waiting would take a word that is armed for a wait.
+  // Owner only.
+  void disarm(std::uint64_t ticket) noexcept { word_.store(ticket << kTicketShift, std::memory_order_relaxed); }
 
   // commit runs after the owner's context is saved. False: a claim came first and the owner must be made runnable.
   // seq_cst pairs with the mark in cancel: either this sees the mark afterwards, or the canceller sees Parked.

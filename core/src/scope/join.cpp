@@ -120,6 +120,8 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
       late = error_of(reason);
       if (take_out_of_line(fiber, node) || fiber->id.load(std::memory_order_acquire) != id)
         return std::unexpected(late);
+    } else {
+      disarm(self);
     }
   }
   if (!take_over(fiber, id)) return std::unexpected(late);

@@ -145,6 +145,11 @@ void own(Scope& scope) noexcept {
   }
 }
 
+bool is_owner(const Scope& scope) noexcept {
+  const FiberControl* const self = acting_fiber();
+  return self != nullptr ? scope.owner == self : scope.thread == &t_place;
+}
+
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
   if (FiberControl* const owner = scope.owner; owner != nullptr) {
     if (owner->claim_ticket(WakeReason::cancelled, scope.ticket) == Waiter::Claim::parked) woken.add(owner);

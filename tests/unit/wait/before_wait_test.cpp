@@ -5,6 +5,7 @@
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/nursery.h>
+#include <coir/wait.h>
 
 #include <atomic>
 
@@ -134,6 +135,18 @@ TEST(BeforeWait, cancel_waiting_ends_a_wait_and_nothing_else) {
     expect(ready.wait(soon()).has_value() && until_parked(fiber, "event"));
     expect(coir::detail::cancel_waiting(*at, "now"));
     expect(fiber.join().has_value());
+  });
+}
+
+// It is ready before the wait has parked, and the scope's owner computes from then on.
+TEST(BeforeWait, cancel_waiting_takes_no_wait_that_is_over_for_one) {
+  everywhere([&] {
+    Asked scope;
+    coir::test::Pipe pipe;
+    expect(!coir::wait(pipe.reader, coir::Direction::readable, Deadline::after(1us)));
+    expect(pipe.put() && coir::test::until_polled());
+    expect(coir::wait(pipe.reader, coir::Direction::readable, soon()).has_value());
+    expect(!coir::detail::cancel_waiting(scope, "over") && !coir::cancelled());
   });
 }
 
