@@ -2,10 +2,14 @@
 // end of its side, the server's stop. Clients are fibers of the same run.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/blocking.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "net/src/socket/kernel.h"
+#include "tests/support/scale.h"
 #include "tests/unit/http/handler_server.h"
 
 namespace http_handlers_test {
@@ -241,6 +245,148 @@ TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_short_an_answer_that_a_sl
     coir::test::until_parked(serves);
     server.begin_stop();
     expect(hear_large(client) > sizeof large);
+  });
+}
+
+// A use of the exchange takes the watch from its handler, which waits on.
+TEST(HttpHandlers, a_hang_up_ends_the_waits_of_a_child_that_has_written) {
+  const auto handler = [](Exchange& exchange) {
+    Seen& seen = seen_by(exchange);
+    exchange.start(200).fixed("Content-Type: text/plain\r\n");
+    seen.expect(exchange.begin_chunked().has_value());
+    coir::Nursery nursery;
+    nursery.start([&] {
+      for (int turn = 0; turn < 20; ++turn) coir::yield_to_events();
+      seen.expect(exchange.write("first") && exchange.flush());
+      seen.wait();
+    });
+    const auto joined = nursery.join();
+    seen.expect(!joined && joined.error() == ErrorCode::cancelled);
+  };
+  enum class End { reset, own_side, stop };
+  for (const End end : {End::reset, End::own_side, End::stop}) {
+    serving({.handler = handler}, [&](Server& server, const Address& address, Seen& seen) {
+      Client client(address);
+      expect(client.say(kGet) && client.hear("first") && until([&] { return seen.waiting == 1; }, soon()));
+      if (end == End::stop) {
+        server.begin_stop();
+      } else {
+        end == End::reset ? client.reset() : client.end_its_side();
+      }
+      expect(until([&] { return seen.cancelled == 1; }, soon()));
+    });
+  }
+}
+
+// Work of the thread pool is not ended by the end of a client, whatever a child writes meanwhile.
+TEST(HttpHandlers, a_child_that_writes_leaves_its_handlers_blocking_work_alone) {
+  const auto handler = [](Exchange& exchange) {
+    Seen& seen = seen_by(exchange);
+    exchange.start(200).fixed("Content-Type: text/plain\r\n");
+    seen.expect(exchange.begin_chunked().has_value());
+    coir::Nursery nursery;
+    nursery.start([&] {
+      until([&] { return seen.waiting == 1; });
+      for (int turn = 0; turn < 20; ++turn) coir::yield_to_events();
+      seen.expect(exchange.write("first") && exchange.flush());
+    });
+    const auto worked = coir::blocking([&seen] {
+      ++seen.waiting;
+      until([&seen] { return seen.go.load(); });
+      return 7;
+    });
+    seen.expect(worked && *worked == 7);
+    static_cast<void>(nursery.join());
+    ++seen.answered;
+  };
+  for (const bool stops : {false, true}) {
+    serving({.handler = handler}, [&](Server& server, const Address& address, Seen& seen) {
+      Client client(address);
+      expect(client.say(kGet) && client.hear("first"));
+      stops ? server.begin_stop() : client.end_its_side();
+      coir::test::until_polled();
+      seen.go = true;
+      expect(until([&] { return seen.answered == 1; }, soon()));
+    });
+  }
+}
+
+TEST(HttpHandlers, a_child_writes_while_its_handler_begins_wait_after_wait) {
+  constexpr int kPieces =
+      coir::test::scaled({.plain = 2'000, .address_sanitized = 500, .thread_sanitized = 500, .emulated = 100});
+  const auto handler = [](Exchange& exchange) {
+    Seen& seen = seen_by(exchange);
+    exchange.start(200).fixed("Content-Type: text/plain\r\n");
+    seen.expect(exchange.begin_chunked().has_value());
+    std::atomic<bool> written = false;
+    coir::Nursery nursery;
+    nursery.start([&] {
+      for (int piece = 0; piece < kPieces; ++piece) seen.expect(exchange.write("piece") && exchange.flush());
+      written = true;
+    });
+    while (!written) static_cast<void>(coir::sleep(1us));
+    seen.expect(nursery.join().has_value() && exchange.write("the end"));
+    ++seen.answered;
+  };
+  serving({.handler = handler}, [&](Server&, const Address& address, Seen& seen) {
+    Client client(address);
+    expect(client.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") && client.hear_the_end());
+    expect(seen.answered == 1);
+  });
+}
+
+TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_a_childs_call_short) {
+  static int file;
+  const auto by_a_child = [](Exchange& exchange, void (*answer)(Exchange&)) {
+    coir::Nursery nursery;
+    nursery.start([&] { answer(exchange); });
+    static_cast<void>(nursery.join());
+  };
+  const coir::http::Handler handlers[] = {
+      [=](Exchange& exchange) { by_a_child(exchange, answer_large); },
+      [=](Exchange& exchange) {
+        by_a_child(exchange, [](Exchange& given) {
+          ++seen_by(given).waiting;
+          seen_by(given).compute();
+          given.start(200).fixed("Content-Type: text/plain\r\n");
+          seen_by(given).expect(given.begin_fixed(sizeof large) && given.send_file(file, 0, sizeof large));
+        });
+      }};
+  file = memfd_create("large", MFD_CLOEXEC);
+  CHECK_EQUAL(0, ftruncate(file, sizeof large));
+  for (const auto& handler : handlers) {
+    serving({.handler = handler}, [&](Server& server, const Address& address, Seen& seen) {
+      Client client(address);
+      expect(client.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
+      seen.go = true;
+      expect(client.hear("HTTP/1.1 200 "));
+      server.begin_stop();
+      coir::test::until_polled();
+      expect(hear_large(client) + client.have > sizeof large);
+    });
+  }
+  close(file);
+}
+
+TEST(HttpHandlers, a_child_reads_what_comes_piece_by_piece_while_its_handler_waits) {
+  static constexpr int kPieces = 100;
+  const auto handler = [](Exchange& exchange) {
+    Seen& seen = seen_by(exchange);
+    coir::Nursery nursery;
+    nursery.start([&] {
+      char byte[1];
+      while (exchange.read_body(byte)) ++seen.told;
+    });
+    seen.expect(nursery.join().has_value());
+    exchange.respond(200, "text/plain", seen.told == kPieces ? "whole\n" : "cut off\n");
+  };
+  serving({.handler = handler}, [&](Server&, const Address& address, Seen& seen) {
+    Client client(address);
+    expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"));
+    for (int piece = 0; piece < kPieces; ++piece) {
+      expect(client.say("x") && until([&] { return seen.told > piece; }, soon()));
+    }
+    expect(client.hear("whole\n"));
   });
 }
 

@@ -42,9 +42,9 @@ struct Session;
 // End of the client. A handler runs in a cancel scope (coir/cancel_scope.h). Once the client has reset the connection,
 // all its waits end with `cancelled`, those of its nurseries' children too. Once the client has ended its side, or the
 // server stops, so do its waits for other things than the client, from the first on; but a handler that is only writing
-// its answer goes on. An answer given after `cancelled` still reaches a client that listens, if it needs no wait: up to
-// what the socket's buffer holds. Without fibers, and on a kernel without epoll while bytes lie unread behind the
-// request, a hang-up is noticed by reading and writing only.
+// its answer goes on, and so does each call of a child that writes. An answer given after `cancelled` still reaches a
+// client that listens, if it needs no wait: up to what the socket's buffer holds. Without fibers, and on a kernel without
+// epoll while bytes lie unread behind the request, a hang-up is noticed by reading and writing only.
 //
 // Places. At most ServerOptions::max_active exchanges hold a place and a session's buffers at a time. A handler that
 // waits in its own code (sleep, select, a channel, a client's request, its children) offers them, and once its waits,

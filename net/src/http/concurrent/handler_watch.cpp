@@ -1,6 +1,5 @@
 #include "http/connection/handler_watch.h"
 
-#include <coir/fiber.h>
 #include <poll.h>
 
 #include "http/session/engine.h"
@@ -28,11 +27,23 @@ HandlerWatch::~HandlerWatch() {
 // all that comes later finds the wait, as cancel_waiting says.
 const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   auto& self = static_cast<HandlerWatch&>(scope);
-  if (self.state_ != State::runs) return nullptr;
+  if (self.works_.load(std::memory_order_relaxed)) return nullptr;
+  State seen = State::runs;
+  if (!self.state_.compare_exchange_strong(seen, State::attends, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
+    if (seen == State::none || seen == State::owner_uses) return nullptr;
+    // A child uses the exchange, and watches behind that, in watch_for_owner.
+    self.missed_.store(true, std::memory_order_seq_cst);
+    seen = State::runs;
+    if (!self.state_.compare_exchange_strong(seen, State::attends, std::memory_order_seq_cst)) return nullptr;
+  }
   self.attend();
-  switch (self.client_.load(std::memory_order_relaxed)) {
+  const Client client = self.client_.load(std::memory_order_relaxed);
+  const bool stops = client == Client::there && self.server_stops();
+  self.leave_to_others();
+  switch (client) {
     case Client::there:
-      if (self.server_stops()) return kServerStops;
+      if (stops) return kServerStops;
       self.offer_place();
       return nullptr;
     case Client::ended:
@@ -43,17 +54,50 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   return nullptr;
 }
 
-// work is around_work. The next pause reports events of the socket.
+// work is around_work. The next pause reports events of the socket. Where a child uses the exchange there is no watch.
 bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
   auto& self = static_cast<HandlerWatch&>(scope);
   if (!begins) {
-    self.resume();
+    self.works_.store(false, std::memory_order_relaxed);
     return true;
   }
-  if (self.state_ != State::runs) return false;
+  const State seen = self.state_.load(std::memory_order_relaxed);
+  if (seen == State::none || seen == State::owner_uses) return false;
+  self.works_.store(true, std::memory_order_seq_cst);
   self.offer_place();
-  if (self.pause()) self.noticed_.store(true, std::memory_order_relaxed);
+  if (self.enter(State::attends)) {
+    if (self.take_back(true)) self.noticed_.store(true, std::memory_order_relaxed);
+    self.leave_to_others();
+  }
   return true;
+}
+
+bool HandlerWatch::enter_behind(State state) noexcept {
+  for (State seen = State::attends; seen == State::attends;) {
+    yield();
+    seen = State::runs;
+    if (state_.compare_exchange_strong(seen, state, std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+// watch_for_owner is for the end of a child's use, where the owner may be waiting without a watch. During `attends` the owner
+// cannot begin to use the exchange: a wait that is ended here is never one for its client.
+void HandlerWatch::watch_for_owner() noexcept {
+  do {
+    if (!enter(State::attends)) return;
+    missed_.store(false, std::memory_order_seq_cst);
+    if (!works_.load(std::memory_order_seq_cst)) {
+      attend();
+      if (const Client client = client_.load(std::memory_order_relaxed); client != Client::there) {
+        tell(client);
+      } else if (server_stops()) {
+        static_cast<void>(coir::detail::cancel_waiting(*this, kServerStops));
+      }
+    }
+    state_.store(State::runs, std::memory_order_seq_cst);
+    // A wait that has begun meanwhile has found `attends`.
+  } while (missed_.load(std::memory_order_seq_cst));
 }
 
 // offer_place: a child that lives may be in the middle of a call of the exchange. Only the owner opens nurseries, so that
@@ -76,25 +120,28 @@ bool HandlerWatch::lend_place(bool keeps_buffers) noexcept {
 // attend sees to it that a hang-up and the server's stop reach the handler.
 void HandlerWatch::attend() noexcept {
   if (!watching_) {
-    used_ = watching_ = true;
+    watching_ = true;
+    used_.store(true, std::memory_order_relaxed);
     wake_ = connection_->wake;
     connection_->wake = woken;
     connection_->watch = this;
-    if (!outlives_stop_) stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
+    if (!outlives_stop_.load(std::memory_order_relaxed))
+      stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   }
   // acquire pairs with the release in woken: the record is the owner's again.
   if (asleep_.load(std::memory_order_acquire) || client_.load(std::memory_order_relaxed) != Client::there) return;
   asleep_.store(true, std::memory_order_relaxed);
   Client client = Client::there;
   if (sleep(client)) return;
-  client_.store(client, std::memory_order_relaxed);
+  // A child may have lost the client meanwhile.
+  if (client != Client::there) client_.store(client, std::memory_order_relaxed);
   asleep_.store(false, std::memory_order_relaxed);
 }
 
 // server_stops is false while a select that has the case `stopping` has yet to be told: the source's lock, which a watch
 // takes, orders that before.
 bool HandlerWatch::server_stops() noexcept {
-  if (outlives_stop_ || !engine_.stops.cancelled()) return false;
+  if (outlives_stop_.load(std::memory_order_relaxed) || !engine_.stops.cancelled()) return false;
   stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   return true;
 }
@@ -147,13 +194,13 @@ void HandlerWatch::tell(Client client) noexcept {
 void HandlerWatch::glance() noexcept {
   const Client client = look(connection_->stream.fd());
   if (client == Client::there) return;
-  used_ = true;
+  used_.store(true, std::memory_order_relaxed);
   tell(client);
 }
 
 void HandlerWatch::lost() noexcept {
-  if (state_ == State::none) return;
-  used_ = true;
+  if (state_.load(std::memory_order_relaxed) == State::none) return;
+  used_.store(true, std::memory_order_relaxed);
   tell(Client::gone);
 }
 
@@ -175,7 +222,7 @@ bool HandlerWatch::let_go() noexcept {
 }
 
 bool HandlerWatch::finish() noexcept {
-  used_ = false;
+  used_.store(false, std::memory_order_relaxed);
   const bool noticed = watching_ ? let_go() : take_noticed();
   if (cancelled.load(std::memory_order_relaxed)) {
     // The reason that ended this handler does not apply to the next one.
@@ -193,7 +240,10 @@ void HandlerWatch::forget() noexcept {
 }
 
 Case HandlerWatch::client_gone() noexcept {
-  if (state_ == State::runs) attend();
+  if (enter(State::attends)) {
+    attend();
+    leave_to_others();
+  }
   if (client_.load(std::memory_order_relaxed) != Client::there) gone_.set();
   return Case::opened(gone_);
 }

@@ -35,11 +35,14 @@ struct Session;
 // A reset cancels the scope in any case. An end of the client's side and the server's stop cancel it only when the
 // handler waits for something else than its client, for one that is writing its answer goes on.
 //
+// Its children may use the exchange while it waits: pause and resume are theirs then, on another worker too. One that resumes
+// watches again for the handler, which waits on.
+//
 // A handler that begins such a wait offers its place to others (ActivePlace).
 //
-// A handler that never waits costs its begin and end. One that waits has a system call when more arrives from its
-// client meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads goes unnoticed until the next
-// wait: ppoll would report the bytes over and over.
+// A handler that never waits costs its begin and end, and an atomic exchange for each use. One that waits has a system
+// call when more arrives from its client meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads
+// goes unnoticed until the next wait: ppoll would report the bytes over and over.
 #if COIR_NO_ASYNC
 
 class HandlerWatch {
@@ -48,8 +51,9 @@ class HandlerWatch {
   void meet(Connection&, Session&) noexcept {}
   void begin() noexcept {}
   bool end() noexcept { return false; }
-  bool pause() noexcept { return false; }
+  bool pause(bool&) noexcept { return false; }
   void resume() noexcept {}
+  bool is_owners() const noexcept { return true; }
   void glance() noexcept {}
   void lost() noexcept {}
   bool lend_place(bool) noexcept { return false; }
@@ -71,25 +75,36 @@ class HandlerWatch : coir::detail::Scope {
     session_ = &session;
     if (client_.load(std::memory_order_relaxed) != Client::there) forget();
   }
-  // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the
-  // latter do nothing. end and pause may yield. True: something has been heard of the socket that no reader was told
-  // of.
+  // begin and end surround a handler. pause begins a use of the connection meanwhile, and resume ends it where pause was true:
+  // it is not outside a handler, nor within another use. All but begin may yield. `noticed`, or end's result: something has been
+  // heard of the socket that no reader was told of.
   void begin() noexcept {
-    state_ = State::runs;
-    outlives_stop_ = false;
+    outlives_stop_.store(false, std::memory_order_relaxed);
+    missed_.store(false, std::memory_order_relaxed);
+    works_.store(false, std::memory_order_relaxed);
+    state_.store(State::runs, std::memory_order_relaxed);
   }
   bool end() noexcept {
-    state_ = State::none;
-    return used_ && finish();
+    state_.store(State::none, std::memory_order_relaxed);
+    return used_.load(std::memory_order_relaxed) && finish();
   }
-  bool pause() noexcept {
-    if (state_ != State::runs) return false;
-    state_ = State::paused;
-    return watching_ ? let_go() : take_noticed();
+  bool pause(bool& noticed) noexcept {
+    if (state_.load(std::memory_order_relaxed) == State::none) return false;
+    const bool own = is_owners();
+    if (!enter(own ? State::owner_uses : State::child_uses)) return false;
+    noticed = take_back(own);
+    return true;
   }
   void resume() noexcept {
-    if (state_ == State::paused) state_ = State::runs;
+    const State seen = state_.load(std::memory_order_relaxed);
+    if (seen == State::owner_uses) leave_to_others();
+    if (seen != State::child_uses) return;
+    // seq_cst here and in about_to_wait: a wait that begins finds `runs`, or is seen to have been missed.
+    state_.store(State::runs, std::memory_order_seq_cst);
+    if (missed_.load(std::memory_order_seq_cst)) watch_for_owner();
   }
+  // is_owners tells whether the caller is the handler's own fiber, not a child.
+  bool is_owners() const noexcept { return coir::detail::is_owner(*this); }
   // glance asks the kernel whether the client is still there, where its hang-up may have been heard by others.
   void glance() noexcept;
   // lost tells that the connection has failed, or was ended for others.
@@ -98,14 +113,16 @@ class HandlerWatch : coir::detail::Scope {
   // waits. hold follows the wait. False: nobody can have the place meanwhile.
   bool lend_place(bool keeps_buffers) noexcept;
   // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
-  void outlive_stop() noexcept { outlives_stop_ = true; }
+  void outlive_stop() noexcept { outlives_stop_.store(true, std::memory_order_relaxed); }
 
   // These are Exchange's functions of the same names.
   Case client_gone() noexcept;
   Case stopping() noexcept;
 
  private:
-  enum class State : std::uint8_t { none, runs, paused };
+  // attends: a fiber sets up the watch or takes it back. The fiber that has changed `runs` into another state alone touches what
+  // it guards, until it is `runs` again: stop_watch_, wake_, watching_ and the record.
+  enum class State : std::uint8_t { none, runs, attends, owner_uses, child_uses };
   enum class Client : std::uint8_t { there, ended, gone };
 
   static const char* about_to_wait(Scope& scope) noexcept;
@@ -116,7 +133,23 @@ class HandlerWatch : coir::detail::Scope {
   bool take_noticed() noexcept {
     return noticed_.load(std::memory_order_relaxed) && noticed_.exchange(false, std::memory_order_relaxed);
   }
+  // enter changes `runs` into that state; where another fiber is in `attends`, it yields until that has left it. False: no
+  // handler runs, or somebody uses the exchange.
+  bool enter(State state) noexcept {
+    State seen = State::runs;
+    // It reads the release that made it `runs`. seq_cst: see works_.
+    return state_.compare_exchange_strong(seen, state, std::memory_order_seq_cst) ||
+           (seen == State::attends && enter_behind(state));
+  }
+  bool enter_behind(State state) noexcept;
+  void leave_to_others() noexcept { state_.store(State::runs, std::memory_order_release); }
+  bool take_back(bool own) noexcept {
+    if (!watching_) return take_noticed();
+    if (!own) missed_.store(true, std::memory_order_relaxed);
+    return let_go();
+  }
   void attend() noexcept;
+  void watch_for_owner() noexcept;
   bool server_stops() noexcept;
   void offer_place() noexcept;
   bool has_children() noexcept;
@@ -130,10 +163,14 @@ class HandlerWatch : coir::detail::Scope {
   Connection* connection_ = nullptr;
   Session* session_ = nullptr;
   RestingWait::Wake wake_ = nullptr;  // the connection's own
-  Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
-  State state_ = State::none;
-  bool used_ = false;  // by this handler: `end` has something to undo
-  bool outlives_stop_ = false;
+  Event gone_;  // client_ is no longer `there`; the owner's own fiber sets it only where it has begun no wait
+  Atomic<State> state_ = State::none;
+  Atomic<bool> missed_ = false;  // the owner's wait, if it is in one, has no watch
+  // The owner has work done by the pool, whose wait is not ended by the end of a client. seq_cst: either the owner finds that
+  // no child uses the exchange, or the child that watches for it finds this.
+  Atomic<bool> works_ = false;
+  Atomic<bool> used_ = false;  // by this handler: `end` has something to undo
+  Atomic<bool> outlives_stop_ = false;
   bool watching_ = false;         // the record is used, and stop_watch_ there
   Atomic<bool> asleep_ = false;   // the record sleeps, or its wake runs
   Atomic<bool> noticed_ = false;  // the socket's edge was taken

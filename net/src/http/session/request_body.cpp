@@ -117,11 +117,10 @@ std::string_view Session::trailer(std::string_view name) const noexcept {
 
 std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
-  pause_watch();
+  const Use use(*this);
   if (look_again_) [[unlikely]]
     connection_->stream.mark_readable();
   auto got = connection_->stream.read(into, Deadline::now());
-  watch_->resume();
   if (!got && got.error().is_late() && only_looks_) return got;
   if (!got && got.error() == ErrorCode::timed_out) {
     const std::int64_t began_ns = monotonic_ns();
@@ -159,11 +158,8 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
     return true;
   };
   // The watch takes an edge that comes before it is paused, and no later wait would hear that: look behind it.
-  pause_watch();
-  if (const auto there = is_there(); !there || *there || !may_wait) {
-    watch_->resume();
-    return there;
-  }
+  const Use use(*this);
+  if (const auto there = is_there(); !there || *there || !may_wait) return there;
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "http/connection/connection.h"
@@ -21,17 +22,14 @@ constexpr std::size_t kFileSlice = 512 * 1024;
 
 }  // namespace
 
-// send_patiently waits as long as the client goes on taking something. That the socket has room again says so only now
-// and then: the kernel reports it when a third of its buffer is free, which may be more than a slow client takes in the
-// time. So the wait is cut in halves, and what the peer has acknowledged meanwhile counts too.
+// send_patiently waits, in a Use, as long as the client goes on taking something. That the socket has room again says so
+// only now and then: the kernel reports it when a third of its buffer is free, which may be more than a slow client takes
+// in the time. So the wait is cut in halves, and what the peer has acknowledged meanwhile counts too.
 template <class Attempt>
 std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
   const auto half = engine_.options.write_timeout / 2;
   for (int unsent = -1;;) {
-    // It may wait for an instant, and that is a wait for the client as well.
-    pause_watch();
     auto sent = attempt(Deadline::now());
-    watch_->resume();
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const bool waits_on = patience_ == patience_.zero();
       const Deadline deadline = Deadline::after(waits_on ? half : std::min<decltype(half)>(half, patience_));
@@ -197,6 +195,9 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     }
     return {};
   }
+  // A child's file is sent in one use: between two, the server's stop ends its handler's wait, and so the child.
+  std::optional<Use> whole;
+  if (!watch_->is_owners()) whole.emplace(*this);
   // The head waits for the first bytes of the file.
   if (auto flushed = flush(true); !flushed) return flushed;
   std::size_t loaded = 0;
@@ -207,8 +208,11 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
       loaded = load_pages(file, offset, next, buffers->out);
       lends_scratch_ = lent;
     }
-    const auto sent = send_patiently(
-        [&](Deadline deadline) { return connection_->stream.send_file(file, offset, loaded, deadline); });
+    const auto sent = [&] {
+      const Use use(*this);
+      return send_patiently(
+          [&](Deadline deadline) { return connection_->stream.send_file(file, offset, loaded, deadline); });
+    }();
     if (!sent && sent.error() == ErrorCode::end_of_stream) return cut_short(sent.error());
     if (!sent) return broken(sent.error());
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
@@ -245,6 +249,7 @@ std::expected<void, Error> Session::flush(bool more_follows) noexcept {
 
 std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follows) noexcept {
   out_used_ = 0;
+  const Use use(*this);
   for (take_sent(parts, 0); !parts.empty();) {
     const auto sent = send_patiently(
         [&](Deadline deadline) { return connection_->stream.write_some(parts, deadline, more_follows); });

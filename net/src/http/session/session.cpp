@@ -254,13 +254,18 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
   }
 }
 
-void Session::pause_watch() noexcept {
-  if (watch_->pause()) look_again_ = true;
+Session::Use::Use(Session& session) noexcept : session_(session) {
+  bool noticed = false;
+  pauses_ = session.watch_->pause(noticed);
+  if (noticed) session.look_again_ = true;
+}
+
+Session::Use::~Use() {
+  if (pauses_) session_.watch_->resume();
 }
 
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
   ended_ns_ = 0;
-  pause_watch();
   engine_.begin_waiting(*connection_, direction, owes, deadline);
 }
 
@@ -272,7 +277,6 @@ void Session::begin_content_wait(Direction direction, bool soon, bool keeps_buff
 }
 
 bool Session::end_waiting() noexcept {
-  watch_->resume();
   client_waited_ns_ = coarse_ns() - connection_->since_ns;
   return engine_.end_waiting(*connection_);
 }

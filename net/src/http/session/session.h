@@ -86,12 +86,23 @@ struct Session : ActivePlace {
   bool is_misdirected() const noexcept;
   After answer_arrived() noexcept;
   void linger() noexcept;
-  // These are the engine's, with the watch over the handler paused meanwhile.
+  // These are the engine's.
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   // begin_content_wait is begin_waiting for content, with the place offered. `soon`: the exchange rests before long.
   void begin_content_wait(Direction direction, bool soon, bool keeps_buffers, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
-  void pause_watch() noexcept;
+  // Use pauses the watch over the handler for a call that uses the connection, or for what is left of an outer one.
+  class Use {
+   public:
+    explicit Use(Session& session) noexcept;
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Session& session_;
+    bool pauses_;
+  };
   void end_content() noexcept;
   After finish() noexcept;
   void begin_answer(std::int64_t now_ns) noexcept;
