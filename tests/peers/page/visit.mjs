@@ -41,7 +41,7 @@ const said = [];  // by all consoles
 const open = async () => {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE);
-  page.on('console', line => said.push(`console: ${line.text()}`));
+  page.on('console', line => said.push(`console: ${line.text()} ${line.location().url ?? ''}`));
   page.on('pageerror', fault => said.push(`error: ${fault.message}`));
   page.on('request', request => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:')) said.push(`asked for ${request.url()}`); });
   return page;

@@ -390,11 +390,14 @@ TEST(Nursery, the_last_child_that_would_wait_for_room_gets_deadlock) {
   everywhere([&] {
     Nursery nursery{{.limit = 2}};
     std::atomic<bool> served{false};
+    coir::Event full;
     const Fiber first = nursery.spawn({.name = "first"}, [&] {
+      expect(full.wait().has_value());
       nursery.start([&] { served = true; });
       expect(served || nursery.running() <= 2);
     });
     nursery.start({.name = "second"}, [&] {
+      full.set();
       until_parked(first, "admission");
       Fiber refused = spawn([] {});
       expect(!refused.started() && is(refused.join(), ErrorCode::deadlock));
