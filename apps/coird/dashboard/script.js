@@ -57,7 +57,8 @@ const follow = () => {
   };
 };
 document.addEventListener('visibilitychange', follow);
-addEventListener('pagehide', () => events?.close());
+// Signing out has the server cut the stream off before the page is gone.
+for (const end of ['pagehide', 'submit']) addEventListener(end, () => events?.close());
 addEventListener('pageshow', shown => shown.persisted && follow());
 log.scrollTop = log.scrollHeight;
 follow();
