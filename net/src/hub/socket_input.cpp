@@ -68,9 +68,10 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
       if (memory.in.empty() || reads == kReadsInTurn) return serve_soon(connection);
       continue;
     }
+    // By TLS a record may have no data, and any number of them may come.
+    ++reads;
     const auto got = stream.read(memory.in, Deadline::now());
     if (got) {
-      ++reads;
       if (record.leaves) {
         record.dropped_bytes += static_cast<std::uint32_t>(*got);
       } else {
