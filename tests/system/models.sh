@@ -34,12 +34,13 @@ check() {
     echo "spin failed: $(head -n 3 log)"
     return
   fi
+  # Most searches are over long before a compiler would have made them faster.
   case $property in
-    safety) flags='-DSAFETY -DNOCLAIM' run='-m100000' ;;
-    *) flags=-DNFAIR=3 run="-a -f -N $property -m400000" ;;
+    safety) flags='-O0 -DSAFETY -DNOCLAIM' run='-m100000' ;;
+    *) flags='-O1 -DNFAIR=3' run="-a -f -N $property -m400000" ;;
   esac
   # shellcheck disable=SC2086 # words
-  if ! "$compiler" -O1 -w $flags -DMEMLIM=500 -o pan pan.c >>log 2>&1; then
+  if ! "$compiler" -w $flags -DMEMLIM=500 -o pan pan.c >>log 2>&1; then
     echo "pan does not compile: $(head -n 3 log)"
     return
   fi
