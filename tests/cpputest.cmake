@@ -10,7 +10,7 @@ target_compile_definitions(coir_cpputest PUBLIC
   CPPUTEST_HAVE_PTHREAD_MUTEX_LOCK)
 target_compile_options(coir_cpputest PRIVATE -w)
 target_link_libraries(coir_cpputest PUBLIC coir_language PRIVATE coir_build)
-set_target_properties(coir_cpputest PROPERTIES UNITY_BUILD "${COIR_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
+set_target_properties(coir_cpputest PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 
 add_library(coir_test_support STATIC
   support/child.cpp support/name_server.cpp support/cxx_runtime.cpp support/test_main.cpp support/time_limit.cpp)
@@ -63,7 +63,7 @@ function(coir_test path)
   set(program ${arg_PROGRAM}_tests)
   if(NOT TARGET ${program})
     add_executable(${program})
-    set_target_properties(${program} PROPERTIES UNITY_BUILD "${COIR_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
+    set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
     target_link_libraries(${program} PRIVATE coir_core)
   endif()
   target_sources(${program} PRIVATE ${path}_test.cpp ${arg_SOURCES})
