@@ -4,7 +4,7 @@
 #
 # everything: builds trees of its own
 # builds: trees of its own
-# limit: 300
+# limit: 590
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"

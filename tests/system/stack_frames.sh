@@ -4,6 +4,8 @@
 # The frames of port, core, net and coird as the compiler lays them out (-fstack-usage): none over 1 KB but those that
 # stack_frames.txt lists with a reason, and none whose size is known only at run time. With FOLDER, the .su files below
 # it are read instead of the builds'.
+#
+# limit: 590
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root"
