@@ -292,14 +292,4 @@ std::expected<std::size_t, Error> send_file(Session& session, TcpStream& below, 
   return sent;
 }
 
-bool drained(Session& session) noexcept {
-  const Holding held(session.mutex_);
-  return session.drained_ && session.ahead_at_ == session.ahead_end_ && mbedtls_ssl_check_pending(&session.ssl_) == 0;
-}
-
-bool midway(Session& session) noexcept {
-  const Holding held(session.mutex_);
-  return session.has_input() || !coir_tls_at_rest(&session.ssl_);
-}
-
 }  // namespace coir::tls

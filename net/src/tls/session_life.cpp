@@ -192,6 +192,16 @@ std::expected<void, Error> Session::yield_to_events(Deadline deadline) noexcept 
   return {};
 }
 
+bool drained(Session& session) noexcept {
+  const Holding held(session.mutex_);
+  return session.drained_ && session.ahead_at_ == session.ahead_end_ && mbedtls_ssl_check_pending(&session.ssl_) == 0;
+}
+
+bool midway(Session& session) noexcept {
+  const Holding held(session.mutex_);
+  return session.has_input() || !coir_tls_at_rest(&session.ssl_);
+}
+
 void mark_ready(Session& session, Direction direction) noexcept {
   session.mark_ready(direction);
 }

@@ -115,6 +115,16 @@ std::string_view Session::trailer(std::string_view name) const noexcept {
   return {};
 }
 
+Session::Use::Use(Session& session) noexcept : session_(session) {
+  bool noticed = false;
+  pauses_ = session.watch_->pause(noticed);
+  if (noticed) session.look_again_ = true;
+}
+
+Session::Use::~Use() {
+  if (pauses_) session_.watch_->resume();
+}
+
 std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
   const Use use(*this);

@@ -254,16 +254,6 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
   }
 }
 
-Session::Use::Use(Session& session) noexcept : session_(session) {
-  bool noticed = false;
-  pauses_ = session.watch_->pause(noticed);
-  if (noticed) session.look_again_ = true;
-}
-
-Session::Use::~Use() {
-  if (pauses_) session_.watch_->resume();
-}
-
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
   ended_ns_ = 0;
   engine_.begin_waiting(*connection_, direction, owes, deadline);
