@@ -21,14 +21,6 @@ int give(const char* folder, const Identity& owner) noexcept {
   return made.is_open() && ::fchown(made.fd(), owner.user, owner.group) == 0 ? 0 : errno;
 }
 
-std::expected<coir::File, coir::Error> open_own(const char* path, int access) noexcept {
-  return coir::blocking_borrowed([&](const coir::BlockingStop&) noexcept -> std::expected<coir::File, coir::Error> {
-    const coir::UnsharedFile opened = coir::open_unshared(path, access | O_NONBLOCK | O_NOCTTY, 0);
-    if (opened.error != 0) return std::unexpected(coir::Error::from_errno(opened.error));
-    return coir::File(opened.fd);
-  });
-}
-
 }  // namespace
 
 void make_state_folder(const Options& options) noexcept {
@@ -53,8 +45,12 @@ void remove_leftovers(const char* folder) noexcept {
   ::closedir(entries);
 }
 
-std::expected<coir::File, coir::Error> open_state(const char* path) noexcept {
-  return open_own(path, O_RDONLY);
+std::expected<coir::File, coir::Error> open_state(const char* path, int access) noexcept {
+  return coir::blocking_borrowed([&](const coir::BlockingStop&) noexcept -> std::expected<coir::File, coir::Error> {
+    const coir::UnsharedFile opened = coir::open_unshared(path, access | O_NONBLOCK | O_NOCTTY, 0);
+    if (opened.error != 0) return std::unexpected(coir::Error::from_errno(opened.error));
+    return coir::File(opened.fd);
+  });
 }
 
 std::optional<std::string_view> read_state(const char* path, std::span<char> room, std::size_t bare) noexcept {
@@ -84,7 +80,7 @@ std::expected<void, coir::Error> write_state(const char* path, std::span<const c
 std::expected<void, coir::Error> rewrite_state(const char* path, std::string_view content) noexcept {
   char line[coir::kSumLineBytes];
   const std::string_view end = coir::sum_line(coir::sum_of(content), line);
-  auto file = open_own(path, O_WRONLY);
+  auto file = open_state(path, O_WRONLY);
   if (!file) return std::unexpected(file.error());
   if (auto written = file->write_all(content); !written) return written;
   if (auto written = file->write_all(end); !written) return written;
