@@ -44,6 +44,17 @@ void answer_large_after_a_wait(Exchange& exchange) {
   answer_large(exchange);
 }
 
+void begin_chunks(Exchange& exchange) {
+  exchange.start(200).fixed("Content-Type: text/plain\r\n");
+  seen_by(exchange).expect(exchange.begin_chunked().has_value());
+}
+
+// write_late is for a child: its handler has begun to wait by then.
+void write_late(Exchange& exchange) {
+  for (int turn = 0; turn < 20; ++turn) coir::yield_to_events();
+  seen_by(exchange).expect(exchange.write("first") && exchange.flush());
+}
+
 // hear_large returns how much of an answer the client gets.
 std::size_t hear_large(Client& client) {
   static char piece[65536];
@@ -252,12 +263,10 @@ TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_short_an_answer_that_a_sl
 TEST(HttpHandlers, a_hang_up_ends_the_waits_of_a_child_that_has_written) {
   const auto handler = [](Exchange& exchange) {
     Seen& seen = seen_by(exchange);
-    exchange.start(200).fixed("Content-Type: text/plain\r\n");
-    seen.expect(exchange.begin_chunked().has_value());
+    begin_chunks(exchange);
     coir::Nursery nursery;
     nursery.start([&] {
-      for (int turn = 0; turn < 20; ++turn) coir::yield_to_events();
-      seen.expect(exchange.write("first") && exchange.flush());
+      write_late(exchange);
       seen.wait();
     });
     const auto joined = nursery.join();
@@ -282,13 +291,11 @@ TEST(HttpHandlers, a_hang_up_ends_the_waits_of_a_child_that_has_written) {
 TEST(HttpHandlers, a_child_that_writes_leaves_its_handlers_blocking_work_alone) {
   const auto handler = [](Exchange& exchange) {
     Seen& seen = seen_by(exchange);
-    exchange.start(200).fixed("Content-Type: text/plain\r\n");
-    seen.expect(exchange.begin_chunked().has_value());
+    begin_chunks(exchange);
     coir::Nursery nursery;
     nursery.start([&] {
       until([&] { return seen.waiting == 1; });
-      for (int turn = 0; turn < 20; ++turn) coir::yield_to_events();
-      seen.expect(exchange.write("first") && exchange.flush());
+      write_late(exchange);
     });
     const auto worked = coir::blocking([&seen] {
       ++seen.waiting;
@@ -316,8 +323,7 @@ TEST(HttpHandlers, a_child_writes_while_its_handler_begins_wait_after_wait) {
       coir::test::scaled({.plain = 2'000, .address_sanitized = 500, .thread_sanitized = 500, .emulated = 100});
   const auto handler = [](Exchange& exchange) {
     Seen& seen = seen_by(exchange);
-    exchange.start(200).fixed("Content-Type: text/plain\r\n");
-    seen.expect(exchange.begin_chunked().has_value());
+    begin_chunks(exchange);
     std::atomic<bool> written = false;
     coir::Nursery nursery;
     nursery.start([&] {
