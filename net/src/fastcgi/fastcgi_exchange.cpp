@@ -89,7 +89,7 @@ void FastCgiExchange::fail(Error error) noexcept {
     return answer_gone_client();
   }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory || error == ErrorCode::invalid) {
-    // The script is told to end. Neither want of memory here nor a head that is too long is its fault.
+    // The script is told to end. A lack of memory here, or a head that is too long, is not its fault.
     if (lease) abort();
   } else if (lease) {
     lease.failed(responding || is_midway()      ? UpstreamFault::broken_off
