@@ -46,6 +46,8 @@ bool RecordWriter::is_at(std::size_t at, std::span<const unsigned char> wire) co
 }
 
 void RecordWriter::name(const Name& name, bool compress) noexcept {
+  // A name that did not fit has noted places behind which nothing of this message stands.
+  if (full_) return;
   auto rest = name.wire();
   // Suffixes that this name adds are found by the next one only: until its end they are unfinished.
   const std::uint8_t known = suffix_count_;

@@ -95,4 +95,24 @@ TEST(RecordWriter, a_record_that_does_not_fit_is_taken_back_whole) {
   }
 }
 
+// An owner that does not fit has noted where it would stand. An earlier message may have left pointers there that lead to
+// themselves.
+TEST(RecordWriter, a_name_behind_an_owner_that_did_not_fit_is_compared_with_nothing) {
+  unsigned char room[0x4c4 + 200];
+  for (std::size_t left = 0; left < 36; ++left) {
+    memset(room, 0xc4, sizeof room);
+    RecordWriter out(room, {});
+    const std::size_t taken = out.message().size() + name_of("a").wire().size() + 10;
+    unsigned char data[sizeof room];
+    memset(data, 0xc4, sizeof data);
+    out.begin(RecordWriter::answer, name_of("a"), kTypeTxt, kClassIn, 1);
+    out.bytes(std::span(data).first(sizeof room - taken - left));
+    CHECK_TRUE(out.end());
+    out.begin(RecordWriter::answer, name_of("_http._tcp.local"), kTypePtr, kClassIn, 1);
+    out.name(name_of("board._http._tcp.local"));
+    CHECK_FALSE(out.end());
+    CHECK_EQUAL(1, out.count(RecordWriter::answer));
+  }
+}
+
 }  // namespace record_writer_test
