@@ -74,16 +74,21 @@ class Session {
   // was closed before.
   class User {
    public:
-    User(Session& session, TcpStream& below) noexcept : use_(below.use()), session_(session) {
+    // It counts before it lets others run: a close by one of them then leaves the session to this call.
+    User(Session& session, TcpStream& below) noexcept : session_(counted(session)), use_(below.use()) {
       spend_budget(kSystemCallCost);
-      session.users_.fetch_add(1, std::memory_order_relaxed);
     }
     ~User() { leave(session_); }
     explicit operator bool() const noexcept { return static_cast<bool>(use_); }
 
    private:
-    const coir::detail::UsedDescriptor::Use use_;
+    static Session& counted(Session& session) noexcept {
+      session.users_.fetch_add(1, std::memory_order_relaxed);
+      return session;
+    }
+
     Session& session_;
+    const coir::detail::UsedDescriptor::Use use_;
   };
 
   enum class Step : unsigned char { over, sliced, failed, want_read, want_write };

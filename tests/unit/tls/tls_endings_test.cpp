@@ -415,6 +415,33 @@ TEST(TlsEndings, rest_gives_buffers_back_unless_there_is_something_to_read_in_th
   });
 }
 
+// A call that begins lets others run now and then, before it has said anything to the session.
+TEST(TlsEndings, a_close_leaves_the_session_to_a_call_that_lets_others_run) {
+  const auto ended = coir::run_until_idle({.workers = 1}, [&] {
+    for (int turns = 1; turns <= 20; ++turns) {
+      between(
+          [&](TlsStream& stream) {
+            const std::array<char, 2000> block{};
+            while (stream.write({block.data(), block.size()}, patience())) {
+            }
+          },
+          [&](TlsStream& stream) {
+            auto closer = spawn([&] {
+              for (int i = 0; i < turns; ++i) coir::yield();
+              stream.close();
+            });
+            char byte[1];
+            auto got = stream.read(byte, patience());
+            while (got) got = stream.read(byte, patience());
+            expect(got.error() == ErrorCode::closed);
+            expect(closer.join().has_value());
+          });
+    }
+  });
+  CHECK_TRUE(ended.has_value());
+  check();
+}
+
 // A ticket that mbedTLS puts by for the next call is no reason to wait for the socket, which has been emptied.
 TEST(TlsEndings, ticket_that_arrives_with_the_answer_does_not_hold_it_up) {
   client = *TlsContext::client({.authorities = authority().made.certificate, .tickets = true});
