@@ -229,20 +229,27 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
   for (;;) {
     Caller caller;
     std::uint32_t running;
-    ClaimedWaiters nobody;  // ends without the lock: it may make a worker look again
+    ClaimedWaiters woken;  // ends without the lock: it may make a worker look again
     {
       Locked hold(lock_);
       running = running_.load(std::memory_order_relaxed);
-      // No fiber is left to await a failed child, and the only fiber to wake is the caller, which runs.
-      if (running == 0) collect_failed(true, nobody);
-      if (running == 0 && children_.empty()) {
-        closed_ = true;
-        return {};
+      // No fiber is left to await a failed child.
+      if (running == 0) collect_failed(true, woken);
+      if (woken.empty()) {
+        if (running == 0 && children_.empty()) {
+          closed_ = true;
+          return {};
+        }
+        if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
+        if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
+        if (leaver_ != nullptr) return std::unexpected(Error{ErrorCode::busy});
+        leaver_ = caller.arm();
       }
-      if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
-      if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
-      if (leaver_ != nullptr) return std::unexpected(Error{ErrorCode::busy});
-      leaver_ = caller.arm();
+    }
+    // The failure has cancelled children of groups and nurseries below. They are woken, and it is looked again.
+    if (!woken.empty()) {
+      woken.wake();
+      continue;
     }
     const WakeReason reason = caller.park(WaitKind::nursery, running, Deadline::never());
     {

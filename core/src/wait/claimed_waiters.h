@@ -15,6 +15,8 @@ class ClaimedWaiters {
   void add(FiberControl* fiber) noexcept { fibers_.push(*fiber); }
   void add(ThreadPlace* place) noexcept { threads_.push(*place); }
 
+  bool empty() const noexcept { return fibers_.empty() && threads_.empty(); }
+
   void wake() noexcept {
     while (FiberControl* const fiber = fibers_.pop()) fiber->wake();
     // A claimed thread stays where it is until it is woken.

@@ -256,6 +256,21 @@ TEST(Nursery, a_held_childs_failure_waits_for_its_handle_until_the_scope_is_left
   });
 }
 
+TEST(Nursery, a_failure_that_its_end_finds_wakes_all_whom_it_cancels) {
+  everywhere([&] {
+    std::atomic<int> cancelled{0};
+    Task<void> held;
+    Nursery nursery;
+    coir::Group below;
+    below.start(sleeper(cancelled));
+    // A child's own child, whose handle outlives both: nobody takes the failure over before the nursery is left.
+    nursery.start([&] { held = spawn([] { return fail(ErrorCode::closed); }); });
+    expect(is(nursery.join(), ErrorCode::closed));
+    static_cast<void>(below.join());
+    expect(cancelled == 1);
+  });
+}
+
 TEST(Nursery, a_dropped_handle_leaves_the_failure_to_the_nursery) {
   everywhere([&] {
     Nursery nursery;
