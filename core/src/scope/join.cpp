@@ -58,6 +58,12 @@ void await_taken(const FiberControl* fiber) noexcept {
   for (SpinWait turn; fiber->join.load(std::memory_order_acquire) != FiberControl::kTaken;) turn.pause();
 }
 
+// visits_process tells whether the caller is a plain thread that visits the process's run. An isolate's thread is none
+// before and behind its own run: the process may have no run at all.
+bool visits_process() noexcept {
+  return this_worker() == nullptr && Scheduler::isolated_here() == nullptr;
+}
+
 // await_told waits for the last touch of a node whose claimed waiter was not parked.
 [[gnu::noinline]] void await_told(const detail::WaitNode& node) noexcept {
   // acquire pairs with the release in tell_waiting.
@@ -175,7 +181,7 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
 
 void Fiber::abandon() noexcept {
   if (control_ == nullptr) return;
-  const bool visits = kManyWorkers && this_worker() == nullptr;
+  const bool visits = kManyWorkers && visits_process();
   if (visits && !door::enter()) {  // a handle that outlives its run
     control_ = nullptr;
     return;
@@ -237,7 +243,7 @@ void Fiber::release() noexcept {
     worker->stacks().release(worker->scheduler().stacks, fiber);
   } else {
     fiber->worker->scheduler().stacks.arena(fiber->stack_class).cool(fiber);
-    if constexpr (kManyWorkers) door::leave();
+    if (kManyWorkers && visits_process()) door::leave();
   }
 }
 

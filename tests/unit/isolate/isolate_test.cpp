@@ -72,6 +72,13 @@ TEST(Isolate, a_plain_thread_owns_one_without_any_run) {
   CHECK_TRUE(isolate->await().has_value());
 }
 
+TEST(Isolate, a_plain_thread_without_any_run_has_its_error) {
+  auto isolate =
+      Isolate::spawn([](IsolatePort&) -> std::expected<int, Error> { return std::unexpected(Error{ErrorCode::limit}); });
+  CHECK_TRUE(isolate.has_value());
+  CHECK_TRUE(isolate->await<int>().error() == ErrorCode::limit);
+}
+
 // In builds with one worker the function runs on the thread's stack itself.
 TEST(Isolate, its_worker_s_stack_holds_256_kb) {
   constexpr int kLevels = 256 * 1024 / 4096 - 2;  // what else lies in their frames takes less than two levels
