@@ -19,7 +19,7 @@ unsigned threads_of_process() noexcept {
 }
 
 // An emulator has threads of its own before the program's first instruction.
-const unsigned g_emulators_threads = kManyWorkers ? std::max(threads_of_process(), 1u) - 1 : 0;
+const unsigned g_emulators_threads = std::max(threads_of_process(), 1u) - 1;
 
 }  // namespace
 
@@ -98,7 +98,7 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // waits for, or by cancelling it. Without /proc nobody knows: then, and under the thread sanitizer, which starts threads
 // that nobody can tell from the program's, only fibers that wait for what threads bring count.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || isolated_) return false;
+  if (isolated_) return false;
   if (const unsigned all = threads_of_process(); all != 0) {
     if (all <= worker_count() + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads) return false;
     if constexpr (!COIR_TSAN) return true;

@@ -107,7 +107,6 @@ TEST(Event, a_thread_releases_fibers_and_a_fiber_threads) {
 }
 
 TEST(Event, a_fiber_that_waits_for_a_thread_is_no_deadlock) {
-  if (!kManyWorkers) return;
   everywhere([&] {
     Event ready;
     Thread thread([&, waiting = coir::current()] {
