@@ -28,7 +28,7 @@ namespace coir {
 struct Interrupter {
   // Runs inside wait or wait_any, on the program's own stack, when `fd` is readable or `deadline` has passed. It
   // consumes the input of `fd`, and moves a deadline that has passed. False: the wait ends with `cancelled`. It is not
-  // asked while it runs.
+  // asked while it runs, nor inside a Shield.
   using Happened = bool (*)(Interrupter& self) noexcept;
   Happened happened = nullptr;
   int fd = -1;

@@ -14,7 +14,17 @@
 namespace coir {
 
 namespace {
+
 constinit Interrupter* g_interrupter = nullptr;
+
+// interrupter is what may end the caller's wait. A shield keeps it away, as it keeps a shutdown away from fibers.
+Interrupter* interrupter() noexcept {
+  for (const detail::Scope* scope = current_scope(); scope != nullptr; scope = scope->outer) {
+    if (scope->shield) return nullptr;
+  }
+  return g_interrupter;
+}
+
 }  // namespace
 
 void set_interrupter(Interrupter* interrupter) noexcept {
@@ -23,7 +33,7 @@ void set_interrupter(Interrupter* interrupter) noexcept {
 
 std::expected<std::size_t, Error> wait_any(std::span<pollfd> entries, Deadline deadline) noexcept {
   for (;;) {
-    Interrupter* const aside = g_interrupter;
+    Interrupter* const aside = interrupter();
     entries[0] = {.fd = aside != nullptr ? aside->fd : -1, .events = POLLIN, .revents = 0};
     const Deadline next = aside != nullptr ? std::min(deadline, aside->deadline) : deadline;
     int ready = ::poll(entries.data(), static_cast<nfds_t>(entries.size()), next.remaining_ms());
@@ -63,7 +73,7 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
-  if (deadline.is_never() && g_interrupter == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+  if (deadline.is_never() && interrupter() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
   pollfd none[1];
   Error error = wait_any(none, deadline).error();  // nothing is listed that could be ready
   if (error == ErrorCode::timed_out) error = scoped_error(ErrorCode::timed_out);

@@ -10,13 +10,17 @@ namespace coir {
 
 std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
                                         Shielded shielded) noexcept {
+  if (shielded == Shielded::yes) {
+    const Shield here(Deadline::never());
+    return wait_several(several, deadline, Shielded::no);
+  }
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   pollfd entries[1 + kMostAwaited];
   std::size_t count = 1;
   for (const Awaited& one : several) {
     entries[count++] = {.fd = one.fd, .events = poll_events(one.direction), .revents = 0};
   }
-  if (!begin_scoped_wait(deadline, shielded)) return std::unexpected(scoped_error(ErrorCode::cancelled));
+  if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   if (auto ready = wait_any({entries, count}, deadline); !ready) {
     return std::unexpected(ready.error() == ErrorCode::timed_out ? scoped_error(ErrorCode::timed_out) : ready.error());
   }

@@ -1,6 +1,8 @@
 // The promises of waits in a build without fibers: poll(2) with deadlines, and an Interrupter that may end them.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
+#include <coir/process.h>
 #include <coir/program.h>
 #include <coir/serial.h>
 #include <coir/signal.h>
@@ -85,6 +87,35 @@ TEST(SerialWait, the_wait_goes_on_when_the_interrupter_says_so) {
   ring.put();
   CHECK(coir::wait(pipe.reader, Direction::readable, Deadline::after(30ms)).error() == ErrorCode::timed_out);
   LONGS_EQUAL(1, aside.asked);
+}
+
+TEST(SerialWait, a_shield_keeps_the_interrupter_away) {
+  Pipe ring;
+  Aside aside;
+  aside.fd = ring.reader;
+  aside.pipe = &ring;
+  ring.put();
+  {
+    const coir::Shield shield(Deadline::after(10s));
+    CHECK(coir::sleep(1ms).has_value());
+    LONGS_EQUAL(0, aside.asked);
+  }
+  CHECK(coir::sleep(10s).error() == ErrorCode::cancelled);
+  LONGS_EQUAL(1, aside.asked);
+}
+
+// A child that is to end has its time for it, also where every wait of the program is over.
+TEST(SerialWait, a_child_that_is_stopped_has_its_grace_whatever_the_interrupter_says) {
+  Pipe ring;
+  Aside aside;
+  aside.fd = ring.reader;
+  const char* const line[] = {"/bin/sh", "-c", "trap 'exit 7' TERM; echo; while :; do sleep 0.01; done", nullptr};
+  auto process = coir::Process::start({.argv = line, .out = coir::Output::pipe()});
+  CHECK(process.has_value());
+  CHECK(coir::wait(process->out(), Direction::readable, Deadline::after(10s)).has_value());
+  ring.put();
+  const auto exit = process->stop(10s);
+  CHECK(exit && exit->status == 7);
 }
 
 TEST(SerialWait, the_interrupters_deadline_ends_every_wait) {
