@@ -84,6 +84,8 @@ std::expected<std::size_t, Error> DescriptorStream::transfer(const Use& use, Dir
   if (!use) return std::unexpected(kClosed);
   spend_budget(kSystemCallCost);
   if (kind_ == Kind::file) {
+    // What a file holds is there: as of every stream, it is had behind the deadline too.
+    if (deadline.passed()) deadline = Deadline::never();
     return detail::blocking_for(
         detail::BlockingKind::files,
         [&](const BlockingStop& stop) -> std::expected<std::size_t, Error> {

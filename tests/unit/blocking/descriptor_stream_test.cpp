@@ -3,6 +3,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
+#include <coir/stream_lines.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -181,9 +182,25 @@ TEST(DescriptorStream, a_regular_file_is_read_and_written_to_its_end) {
     expect(reads(*stream, "6789"));
     expect(is(stream->read(got, patience()), ErrorCode::end_of_stream));
     expect(holds(folder.at("a"), "0123xy6789"));
-    expect(is(stream->read(got, Deadline::now()), ErrorCode::timed_out));
+    expect(is(stream->read(got, Deadline::now()), ErrorCode::end_of_stream));
     expect(is(DescriptorStream::open(folder.at("."), {}), ErrorCode::unsupported));
     expect(DescriptorStream::open(folder.at("none")).error().sys == ENOENT);
+  });
+}
+
+TEST(DescriptorStream, a_regular_file_gives_what_it_holds_without_waiting) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "one\ntwo\nthree");
+    auto stream = DescriptorStream::open(folder.at("a"));
+    expect(stream.has_value());
+    char room[64];
+    coir::StreamLines lines(*stream, room);
+    for (const char* each : {"one", "two", "three"}) {
+      const auto line = lines.next(Deadline::now());
+      expect(line && *line == each);
+    }
+    expect(lines.next(Deadline::now()).error() == ErrorCode::end_of_stream);
   });
 }
 
