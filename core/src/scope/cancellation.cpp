@@ -69,8 +69,7 @@ void CancellationWatch::cancel_target(const char* reason, ClaimedWaiters& woken)
   if (scope_ != nullptr) {
     Locked hold(scope_->lock);
     if (only_waiting_) return static_cast<void>(detail::claim_waiting(*scope_, reason, woken));
-    detail::mark(*scope_, reason);
-    return detail::claim_inside(*scope_, woken);
+    return detail::mark_and_claim(*scope_, reason, woken);
   }
   if (task_.control_ == nullptr) return;
   detail::cancel_claim(task_.control_, task_.id_, reason, woken);

@@ -188,7 +188,12 @@ void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
   }
 }
 
-void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
+void mark_and_claim(Scope& scope, const char* reason, ClaimedWaiters& woken) noexcept {
+  // With one worker no lock keeps a plain thread, which may end the scope as soon as it sees the mark: that is the last
+  // touch. Nothing below could be claimed.
+  const bool of_thread = !kManyWorkers && scope.thread != nullptr;
+  mark(scope, reason);
+  if (of_thread) return;
   claim_owner(scope, woken);
   claim_below(scope, woken);
 }
@@ -199,8 +204,7 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept {
   {
     // An owner that sees the mark may leave and end the scope: `leave` waits for this lock.
     Locked hold(scope.lock);
-    mark(scope, reason);
-    claim_inside(scope, woken);
+    mark_and_claim(scope, reason, woken);
   }
   woken.wake();
 }

@@ -21,12 +21,12 @@ void mark(Scope& scope, const char* reason) noexcept;
 void own(Scope& scope) noexcept;
 
 // Each claims waits in a marked scope: claim_owner the owner's, claim_below those of the children of nurseries inside,
-// claim_inside both. A wait that begins from now on sees the mark. The caller keeps the scope in place, and holds its
-// lock for the last two. mark_and_wake marks, claims and wakes a scope whose owner may end it as soon as it sees the
-// mark.
+// mark_and_claim marks it first and claims both. A wait that begins from now on sees the mark. The caller keeps the scope
+// in place, and holds its lock for the last two. mark_and_wake does so for a scope whose owner may end it as soon as it
+// sees the mark, and wakes.
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
-void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;
+void mark_and_claim(Scope& scope, const char* reason, ClaimedWaiters& woken) noexcept;
 
 // claim_waiting marks the scope and claims likewise, but only if the owner waits right inside it: see cancel_waiting.
 bool claim_waiting(Scope& scope, const char* reason, ClaimedWaiters& woken) noexcept;
