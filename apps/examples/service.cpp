@@ -110,8 +110,7 @@ struct Service {
 
 // refuse answers what the disk says.
 void refuse(Exchange& exchange, coir::Error error) {
-  const bool full = error.sys == ENOSPC || error.sys == EDQUOT || error.sys == EFBIG;
-  exchange.respond_status(full ? 507 : error == coir::ErrorCode::not_found ? 404 : 500);
+  exchange.respond_status(error.is_disk_full() ? 507 : error == coir::ErrorCode::not_found ? 404 : 500);
 }
 
 void changed(Service& service, Exchange& exchange, int status, std::string_view name) {

@@ -140,8 +140,7 @@ void SafeMode::keep(const Starts& starts) const noexcept {
   const std::string_view text = write_starts(starts, room);
   auto written = write_state(path.text, text);
   // A full disk may be why the runs are short.
-  if (!written && (written.error().sys == ENOSPC || written.error().sys == EDQUOT))
-    written = rewrite_state(path.text, text);
+  if (!written && written.error().is_disk_full()) written = rewrite_state(path.text, text);
   if (!written) tell_unkept(path.text, written.error());
 }
 

@@ -63,6 +63,9 @@ struct Error {
   // is_late tells whether the call's own deadline has passed, and no scope's: the caller may go on.
   constexpr bool is_late() const noexcept { return code == ErrorCode::timed_out && scope == 0; }
 
+  // is_disk_full tells whether the disk, the user's quota of it or the largest size of a file is reached.
+  constexpr bool is_disk_full() const noexcept { return sys == ENOSPC || sys == EDQUOT || sys == EFBIG; }
+
   friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }
   friend constexpr bool operator==(Error a, ErrorCode b) noexcept { return a.code == b; }
 };

@@ -2,23 +2,15 @@
 
 #include <coir/file.h>
 #include <coir/http/content.h>
-#include <errno.h>
 
 #include "http/files/open_file.h"
 
 namespace coir::http {
-namespace {
-
-bool is_full(Error error) noexcept {
-  return error.sys == ENOSPC || error.sys == EDQUOT || error.sys == EFBIG;
-}
-
-}  // namespace
 
 std::expected<std::uint64_t, Error> Multipart::save(const char* path, std::optional<unsigned> mode) noexcept {
   const auto failed = [&](Error error) -> std::unexpected<Error> {
     failed_ = error;
-    if (is_full(error)) exchange_.respond_status(507);
+    if (error.is_disk_full()) exchange_.respond_status(507);
     return std::unexpected(error);
   };
   std::expected<FileReplacement, Error> file = std::unexpected(Error{});

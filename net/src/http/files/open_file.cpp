@@ -14,6 +14,7 @@ void OpenFile::reset(int fd) noexcept {
 }
 
 int status_of(int negative_errno) noexcept {
+  if (Error(ErrorCode::system, -negative_errno).is_disk_full()) return 507;
   switch (-negative_errno) {
     case EACCES:
     case EPERM:
@@ -23,10 +24,6 @@ int status_of(int negative_errno) noexcept {
     case ENFILE:
     case ENOMEM:
       return 503;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return 507;
     case EIO:
       return 500;
     default:
