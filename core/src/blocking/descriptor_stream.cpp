@@ -84,7 +84,7 @@ std::expected<std::size_t, Error> DescriptorStream::transfer(const Use& use, Dir
   if (!use) return std::unexpected(kClosed);
   spend_budget(kSystemCallCost);
   if (kind_ == Kind::file) {
-    // What a file holds is there: as of every stream, it is had behind the deadline too.
+    // A file has its bytes at once: as with every stream, they come behind the deadline too.
     if (deadline.passed()) deadline = Deadline::never();
     return detail::blocking_for(
         detail::BlockingKind::files,
