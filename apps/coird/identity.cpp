@@ -5,6 +5,7 @@
 #include <coir/http/wire/query.h>
 #include <errno.h>
 #include <grp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,23 @@ std::optional<AccountLine> find(const char* path, std::string_view name) noexcep
   return std::nullopt;
 }
 
+// owner_of is the user to whom a folder belongs, 0 if there is none.
+unsigned owner_of(const char* folder) noexcept {
+  struct stat status;
+  // A link could be that user's own, to a folder of another one's.
+  return ::lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) ? status.st_uid : 0;
+}
+
+// take_owner has coird become the owner of the folder of --state, if that is not root.
+void take_owner(const Options& options, Identity& identity) noexcept {
+  const unsigned user = owner_of(options.state);
+  if (user == 0) return;
+  char number[12];
+  coir::format(number, user, '\0');
+  const AccountLine owner = *find("/etc/passwd", number);
+  identity = {.changes = true, .user = owner.id, .group = options.group != nullptr ? identity.group : owner.group};
+}
+
 }  // namespace
 
 const char* find_owner(const Options& options, Identity& identity) noexcept {
@@ -80,6 +98,7 @@ const char* find_owner(const Options& options, Identity& identity) noexcept {
 bool find_identity(const Options& options, Identity& identity) noexcept {
   if (const char* const unknown = find_owner(options, identity))
     return options.wrong(unknown, unknown == kUser ? options.user : options.group, kCure, {"no such ", unknown});
+  if (options.safe && options.user == nullptr && ::geteuid() == 0) take_owner(options, identity);
   if (options.control_readers != nullptr) {
     const auto readers = find("/etc/group", options.control_readers);
     if (!readers) return options.wrong("control-readers", options.control_readers, kCure, {"no such group"});

@@ -168,7 +168,9 @@ bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::htt
     if (!serves_ && !wanted.metrics) ports_.take(local.text(), bound.port(), wanted.tls);
     say({wanted.metrics ? "metrics" : "listening", " on ", local.text(), wanted.tls ? " with TLS" : ""});
   }
-  metrics_apart_.store(std::ranges::any_of(serving_, [](const Serving& each) { return each.used && each.at.metrics; }));
+  // In safe mode an address for metrics may be left out: then no other one shows them.
+  metrics_apart_.store((options.safe && options.metrics_apart) ||
+                       std::ranges::any_of(serving_, [](const Serving& each) { return each.used && each.at.metrics; }));
   serves_ = true;
   return true;
 }

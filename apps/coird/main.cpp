@@ -236,8 +236,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
 // serve_safely serves in safe mode. A frame of its own: the options that were good last are as large as three pages.
 [[gnu::noinline]] int serve_safely(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
   Options last_good;
-  const char* const file = safe.good_file();
-  const bool usable = file != nullptr && parse_options(count, arguments, last_good, file);
+  const bool usable = safe.read_good({arguments, static_cast<std::size_t>(count)}, last_good);
   safe.apply(options, usable ? &last_good : nullptr);
   return serve(options, safe, count, arguments);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -69,6 +70,20 @@ bool ended_early(const coir::PastEnd& run) noexcept {
   std::uint64_t ms = 0;
   const bool told = std::from_chars(uptime.data(), uptime.data() + uptime.size(), ms).ec == std::errc{};
   return told && run.end != coir::End::clean && ms < kShortMs;
+}
+
+// may_bind tells whether safe mode listens there. The user that coird becomes may have written `copied` addresses, and coird is still
+// root: it makes and removes no file at a path of that user's choice. A certificate may be what is wrong.
+bool may_bind(const Options::Listen& at, bool copied) noexcept {
+  const bool from_file = at.setting != nullptr && at.setting->file != nullptr;
+  return !at.tls && !(copied && from_file && at.address.family() == coir::Address::Family::unix_path);
+}
+
+// has_address tells whether a copy names an address where safe mode listens, not for metrics alone.
+bool has_address(const Options& copy) noexcept {
+  return std::ranges::any_of(std::span(copy.listen).first(copy.listen_count), [](const Options::Listen& each) {
+    return each.setting != nullptr && !each.metrics && may_bind(each, true);
+  });
 }
 
 // look_at_record tells whether another coird has the folder, and whether the last one has failed early.
@@ -144,18 +159,17 @@ void SafeMode::keep(const Starts& starts) const noexcept {
   if (!written) tell_unkept(path.text, written.error());
 }
 
-const char* SafeMode::good_file() const noexcept {
-  static constinit char path[256];
-  if (!options_->state_given) return nullptr;
-  const InFolder good(options_->state, "good.conf");
-  memcpy(path, good.text, sizeof path);
-  const auto file = open_state(path);
-  if (!file && file.error() == coir::ErrorCode::not_found) return nullptr;
+bool SafeMode::read_good(std::span<char*> arguments, Options& good) const noexcept {
+  if (!options_->state_given) return false;
+  const InFolder path(options_->state, "good.conf");
+  const auto file = open_state(path.text);
+  if (!file && file.error() == coir::ErrorCode::not_found) return false;
   const auto bytes =
       file ? file->read_all(coir::account::http, kMostKept + coir::kSumLineBytes + 1) : std::unexpected(file.error());
-  if (bytes && coir::whole_text({bytes->bytes().data(), bytes->bytes().size()})) return path;
-  warn({path, ": damaged, and left out"});
-  return nullptr;
+  const auto text = bytes ? coir::whole_text(bytes->text()) : std::nullopt;
+  if (!text) return warn({path.text, ": damaged, and left out"}), false;
+  const ConfigCopy copy{.path = path.text, .text = *text};
+  return parse_options(static_cast<int>(arguments.size()), arguments.data(), good, &copy);
 }
 
 std::string_view SafeMode::why(std::span<char> room) const noexcept {
@@ -180,15 +194,16 @@ std::string_view SafeMode::page(std::span<char> room) const noexcept {
 void SafeMode::apply(Options& options, const Options* good) noexcept {
   char reason[64];
   warn({"safe mode: ", why(reason), "; to leave it: ", how()});
-  const Options& from = good != nullptr ? *good : options;
+  options.safe = true;
+  const bool copied = good != nullptr && has_address(*good);
+  const Options& from = copied ? *good : options;
   // Without a password nobody sees more than that coird is in safe mode.
-  const bool hidden =
-      options.no_metrics || options.credentials != nullptr || from.no_metrics || from.credentials != nullptr;
+  const bool hidden = options.no_metrics || options.credentials != nullptr ||
+                      (good != nullptr && (good->no_metrics || good->credentials != nullptr));
   std::size_t count = 0;
   bool all = false;  // an address that is not for metrics alone
   for (const Options::Listen& each : std::span(from.listen).first(from.listen_count)) {
-    // A certificate may be what is wrong.
-    if (each.tls) continue;
+    if (!may_bind(each, copied)) continue;
     all |= !each.metrics;
     options.listen[count++] = each;
   }
@@ -196,8 +211,6 @@ void SafeMode::apply(Options& options, const Options* good) noexcept {
   options.listen_count = count;
   options.metrics_apart = from.metrics_apart;
   options.no_metrics = hidden && !from.metrics_apart;
-  if (options.user == nullptr) options.user = from.user;
-  if (options.group == nullptr) options.group = from.group;
   options.root = options.credentials = options.routes = options.mqtt = options.mdns = options.trace = nullptr;
   options.writable = nullptr;
   options.proxied_count = options.application_count = options.cache_rule_count = options.error_page_count = 0;

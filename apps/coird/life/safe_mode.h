@@ -25,8 +25,9 @@ class SafeMode {
 
   bool on() const noexcept { return reason_ != Reason::none; }
 
-  // good_file is the copy of the last configuration that has served; null: there is none.
-  const char* good_file() const noexcept;
+  // read_good reads the command line with the copy of the last configuration that has served. False: there is none that can
+  // be used.
+  [[nodiscard]] bool read_good(std::span<char*> arguments, Options& good) const noexcept;
 
   // apply makes `options` those of safe mode, with the addresses of `good`, which may be null and outlives them. A line
   // says so, why, and how to leave.

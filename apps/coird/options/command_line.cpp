@@ -144,16 +144,16 @@ const Setting* Options::route_key(std::string_view key, std::string_view value) 
   return found;
 }
 
-bool parse_options(int count, char** arguments, Options& options, const char* instead) noexcept {
+bool parse_options(int count, char** arguments, Options& options, const ConfigCopy* copy) noexcept {
   // The file comes first: of an option that is there once, what the command line says counts.
   if (!find_config(count, arguments, options)) return false;
-  const char* const file = instead != nullptr ? instead : options.config;
-  const bool file_wrong = file != nullptr && !read_config(file, options);
+  const bool file_wrong =
+      copy != nullptr ? !read_copy(*copy, options) : options.config != nullptr && !read_config(options.config, options);
   if (!options.settings.make_room(static_cast<std::size_t>(count), 0)) return complain_of_memory();
   if (!take_all(count, arguments, options)) return false;
   if (options.only_metrics()) options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
   // The checks below would complain of options that the file was meant to give.
   options.config_wrong = file_wrong;
-  return !file_wrong && check_together(options);
+  return !file_wrong && (copy != nullptr || check_together(options));
 }

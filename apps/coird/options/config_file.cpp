@@ -221,8 +221,9 @@ class ConfigReader {
 
   void include(std::string_view name) noexcept {
     char path[512] = {};
-    // The first file may be the copy that was good last, of the one that --config names.
-    const std::string_view own = depth_ == 1 && options_.config != nullptr ? options_.config : name_;
+    // A copy may be another user's, who may not read all that coird does.
+    if (depth_ == 0) return;
+    const std::string_view own = name_;
     const std::string_view folder = name.starts_with('/') ? "" : own.substr(0, own.rfind('/') + 1);
     coir::format(std::span(path).first(sizeof path - 1), folder, name, '\0');
     if (depth_ == kMostFiles) {
@@ -254,10 +255,15 @@ class ConfigReader {
     const auto text = file->read_all(coir::account::http, kMostConfig);
     if (!text) return no(text.error());
     options.config_sum = coir::sum_of(text->bytes(), options.config_sum);
-    if (text->text().find('\0') != std::string_view::npos) return no("not a text");
-    if (!options.settings.make_room(lines_of(text->text()), room_of(text->text()) + strlen(path) + 1))
+    return read_text(path, text->text(), options, depth, no);
+  }
+
+  // read_text reads the text of a file; depth 0: without those that it includes.
+  static bool read_text(const char* path, std::string_view text, Options& into, std::size_t depth, auto no) noexcept {
+    if (text.find('\0') != text.npos) return no("not a text");
+    if (!into.settings.make_room(lines_of(text), room_of(text) + strlen(path) + 1))
       return no(coir::Error{coir::ErrorCode::no_memory});
-    return ConfigReader(options, options.settings.keep(path), text->text(), depth).read();
+    return ConfigReader(into, into.settings.keep(path), text, depth).read();
   }
 
  private:
@@ -286,4 +292,9 @@ bool take_config(const Setting& setting, Options& options) noexcept {
 
 bool read_config(const char* path, Options& options) noexcept {
   return ConfigReader::read_file(path, options, 1, nullptr);
+}
+
+bool read_copy(const ConfigCopy& copy, Options& options) noexcept {
+  const auto no = [&copy](const Word& why) { return complain(kConfigCure, {copy.path, ": ", why}); };
+  return ConfigReader::read_text(copy.path, copy.text, options, 0, no);
 }

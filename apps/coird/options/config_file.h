@@ -22,3 +22,6 @@
 // read_config has the settings of a file count. False: for each that is wrong a line "FILE:LINE: KEY: problem; cure" on
 // standard error has said so.
 [[nodiscard]] bool read_config(const char* path, Options& options) noexcept;
+
+// read_copy does so for a copy, without the files that it includes.
+[[nodiscard]] bool read_copy(const ConfigCopy& copy, Options& options) noexcept;

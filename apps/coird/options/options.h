@@ -35,6 +35,7 @@ struct Options {
   std::uint32_t config_sum = 0;     // of that file and those that it includes, as they were read
   bool config_wrong = false;        // that file alone is in error: the rest of the options counts
   const char* safe_file = nullptr;  // safe mode while it is there
+  bool safe = false;                // these are the options of safe mode
   bool check = false;               // all is checked, nothing is served
   const char* user = nullptr;       // the user that coird becomes
   const char* group = nullptr;
@@ -154,10 +155,18 @@ struct Options {
                                    .kernel_bytes_per_connection = coir::port::limits().kernel_bytes_per_connection};
 };
 
-// parse_options reads the command line, and the file that it names by --config, or `instead` of that one. False: lines on
-// standard error have said what is wrong, one for each option of the file and one for the first of the command line; the
-// exit status is 2, unless config_wrong leads to safe mode.
-[[nodiscard]] bool parse_options(int count, char** arguments, Options& options, const char* instead = nullptr) noexcept;
+// ConfigCopy is a copy of the file of --config that was read from `path`.
+struct ConfigCopy {
+  const char* path;
+  std::string_view text;
+};
+
+// parse_options reads the command line, and the file that it names by --config. False: lines on standard error have said
+// what is wrong, one for each option of the file and one for the first of the command line; the exit status is 2, unless
+// config_wrong leads to safe mode. It reads `copy` instead of that file, but no file that the copy includes, and does not
+// check that options which need each other are there.
+[[nodiscard]] bool parse_options(int count, char** arguments, Options& options,
+                                 const ConfigCopy* copy = nullptr) noexcept;
 
 // print_help writes the complete list of options to standard output, print_probe the features of the kernel, and returns the
 // exit status. print_config writes them as a file for --config: those
