@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMostAccounts = 256 * 1024;  // of /etc/passwd
 constexpr const char kUser[] = "user", kGroup[] = "group";
 constexpr const char* kCure = "name one that there is, or a number";
+constexpr unsigned kNobody = 65534;
 
 // AccountLine is a line of /etc/passwd or /etc/group.
 struct AccountLine {
@@ -66,14 +67,22 @@ unsigned owner_of(const char* folder) noexcept {
   return ::lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) ? status.st_uid : 0;
 }
 
-// take_owner has coird become the owner of the folder of --state, if that is not root.
-void take_owner(const Options& options, Identity& identity) noexcept {
-  const unsigned user = owner_of(options.state);
+// take_safe_user replaces, in safe mode, a user that is not named or does not exist. `unknown` is what find_owner has returned.
+void take_safe_user(const Options& options, const char* unknown, Identity& identity) noexcept {
+  if (::geteuid() != 0) {
+    identity = {.user = ::geteuid(), .group = ::getegid()};
+    return;
+  }
+  if (options.user != nullptr && unknown != kUser) return;
+  unsigned user = owner_of(options.state);
+  if (user == 0 && unknown == kUser) user = kNobody;
   if (user == 0) return;
   char number[12];
   coir::format(number, user, '\0');
   const AccountLine owner = *find("/etc/passwd", number);
-  identity = {.changes = true, .user = owner.id, .group = options.group != nullptr ? identity.group : owner.group};
+  identity = {.changes = true,
+              .user = owner.id,
+              .group = options.group != nullptr && unknown == nullptr ? identity.group : owner.group};
 }
 
 }  // namespace
@@ -96,9 +105,12 @@ const char* find_owner(const Options& options, Identity& identity) noexcept {
 }
 
 bool find_identity(const Options& options, Identity& identity) noexcept {
-  if (const char* const unknown = find_owner(options, identity))
-    return options.wrong(unknown, unknown == kUser ? options.user : options.group, kCure, {"no such ", unknown});
-  if (options.safe && options.user == nullptr && ::geteuid() == 0) take_owner(options, identity);
+  const char* const unknown = find_owner(options, identity);
+  if (unknown != nullptr) {
+    options.wrong(unknown, unknown == kUser ? options.user : options.group, kCure, {"no such ", unknown});
+    if (!options.safe) return false;
+  }
+  if (options.safe) take_safe_user(options, unknown, identity);
   if (options.control_readers != nullptr) {
     const auto readers = find("/etc/group", options.control_readers);
     if (!readers) return options.wrong("control-readers", options.control_readers, kCure, {"no such group"});

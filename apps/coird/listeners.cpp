@@ -100,16 +100,21 @@ void Listeners::release(const Match& found, const coir::Address& wanted, OpenedL
 bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http::Server* server,
                      coir::TlsContextSlot* tls) noexcept {
   const Match found = match(options);
+  bool for_all = false;  // an address that is not for metrics alone
   for (const bool releases : {false, true}) {
+    if (releases && server == nullptr) break;
     for (std::size_t i = 0; i < options.listen_count; ++i) {
       const Options::Listen& wanted = options.listen[i];
       if (found.of[i] == kNextStart && wanted.setting != nullptr && !releases)
         wanted.setting->wrong("restart coird", {"it counts from the next start on"});
       if (found.of[i] != kNew || opened.at[i].is_open()) continue;
+      // The default address, which is the last one in safe mode.
+      if (options.safe && for_all && wanted.setting == nullptr) continue;
       if (releases) release(found, wanted.address, opened, *server);
       auto listener = bind_address(wanted, options);
       if (listener) {
         opened.at[i] = std::move(*listener);
+        for_all |= !wanted.metrics;
         continue;
       }
       // Any other error, such as that of a port which needs privileges, would come again: then nothing is released.
@@ -119,11 +124,12 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
         if (may_be_released) continue;
       }
       cannot_listen(wanted, listener.error());
+      if (options.safe) continue;
       if (server != nullptr) take_back(options, opened, *server, tls);
       return false;
     }
   }
-  return true;
+  return for_all || !options.safe;
 }
 
 void Listeners::take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,

@@ -26,7 +26,7 @@ class Listeners {
   // and the first one with TLS of a coird that serves, wait for a restart: a line names it. An address that another one
   // with the same port covers, such as *:80 and 127.0.0.1:80, cannot be bound beside that: `server` closes the old one
   // first, when all others are bound. False: an address cannot be bound; a line has said which, and all is as it was.
-  // take_back makes it so after a success.
+  // take_back makes it so after a success. In safe mode such an address is left out, and the default one is the last resort.
   [[nodiscard]] bool open(const Options& options, OpenedListeners& opened, coir::http::Server* server = nullptr,
                           coir::TlsContextSlot* tls = nullptr) noexcept;
   void take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,

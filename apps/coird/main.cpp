@@ -160,7 +160,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   // Before coird gives up the right to bind them.
   OpenedListeners opened;
   if (!daemon.listeners.open(options, opened)) return 1;
-  if (!control.open(options, identity) || !log_feed.open(options, identity)) return 2;
+  if ((!control.open(options, identity) && !options.safe) || !log_feed.open(options, identity)) return 2;
   int trace = -1;
   if (!open_trace(options, trace)) return 2;
   feeder.open();

@@ -82,31 +82,30 @@ Control::~Control() {
 bool Control::open(const Options& options, const Identity& identity) noexcept {
   if (options.control == nullptr) return true;
   constexpr const char* kPathCure = "name a path in a folder that coird can write, such as /run/coird.sock";
-  path_ = options.control;
+  const char* const path = options.control;
   char name[128];
-  const auto at = coir::Address::parse(coir::format(name, "unix:", path_));
-  if (!at) return options.wrong("control", path_, kPathCure, {at.error()});
+  const auto at = coir::Address::parse(coir::format(name, "unix:", path));
+  if (!at) return options.wrong("control", path, kPathCure, {at.error()});
   // Nothing else runs yet that makes files.
   const mode_t before = ::umask(identity.readers ? 0117 : 0177);
   auto listener = coir::TcpListener::listen(*at, {.backlog = 8});
   ::umask(before);
-  if (!listener) return options.wrong("control", path_, kPathCure, {listener.error()});
-  listener_ = std::move(*listener);
+  if (!listener) return options.wrong("control", path, kPathCure, {listener.error()});
   // The user that coird becomes asks, too. In a folder of that user's the name may be a link by now.
   const auto give = [&](uid_t user, gid_t group) {
-    return ::fchownat(AT_FDCWD, path_, user, group, AT_SYMLINK_NOFOLLOW) == 0;
+    return ::fchownat(AT_FDCWD, path, user, group, AT_SYMLINK_NOFOLLOW) == 0;
   };
   if (identity.changes && !give(identity.user, identity.group))
-    return options.wrong("control", path_, kPathCure, {coir::Error::from_errno(errno)});
-  if (identity.readers) {
-    if (!give(static_cast<uid_t>(-1), *identity.readers))
-      return options.wrong("control-readers", options.control_readers, "start coird as root, or as one of the group",
-                           {coir::Error::from_errno(errno)});
-    has_readers_ = true;
-  }
+    return options.wrong("control", path, kPathCure, {coir::Error::from_errno(errno)});
+  if (identity.readers && !give(static_cast<uid_t>(-1), *identity.readers))
+    return options.wrong("control-readers", options.control_readers, "start coird as root, or as one of the group",
+                         {coir::Error::from_errno(errno)});
   void* const room = g_account.charge(sizeof(Memory)) ? malloc(sizeof(Memory)) : nullptr;
-  if (room == nullptr) return options.wrong("control", path_, "give coird more memory", {"there is no memory for it"});
+  if (room == nullptr) return options.wrong("control", path, "give coird more memory", {"there is no memory for it"});
   memory_ = ::new (room) Memory;
+  path_ = path;
+  listener_ = std::move(*listener);
+  has_readers_ = identity.readers.has_value();
   coir::keep_log_lines(true);
   return true;
 }

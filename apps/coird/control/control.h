@@ -34,7 +34,8 @@ class Control {
   Control& operator=(const Control&) = delete;
   ~Control();
 
-  // open binds the socket and reserves the memory, before coird gives up its privileges. False: a line has said why.
+  // open binds the socket and reserves the memory, before coird gives up its privileges. False: a line has said why, and nothing
+  // answers.
   [[nodiscard]] bool open(const Options& options, const Identity& identity) noexcept;
   // start answers from now on, from a fiber. `daemon` outlives this.
   void start(Daemon& daemon) noexcept;

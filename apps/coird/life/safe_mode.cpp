@@ -201,13 +201,11 @@ void SafeMode::apply(Options& options, const Options* good) noexcept {
   const bool hidden = options.no_metrics || options.credentials != nullptr ||
                       (good != nullptr && (good->no_metrics || good->credentials != nullptr));
   std::size_t count = 0;
-  bool all = false;  // an address that is not for metrics alone
   for (const Options::Listen& each : std::span(from.listen).first(from.listen_count)) {
-    if (!may_bind(each, copied)) continue;
-    all |= !each.metrics;
-    options.listen[count++] = each;
+    if (each.setting != nullptr && may_bind(each, copied)) options.listen[count++] = each;
   }
-  if (!all) options.listen[count++] = {.address = *coir::Address::parse("127.0.0.1:8080")};
+  // The last resort, if no other one can be bound.
+  if (count < std::size(options.listen)) options.listen[count++] = {.address = *coir::Address::parse("127.0.0.1:8080")};
   options.listen_count = count;
   options.metrics_apart = from.metrics_apart;
   options.no_metrics = hidden && !from.metrics_apart;

@@ -35,7 +35,7 @@ struct Options {
   std::uint32_t config_sum = 0;     // of that file and those that it includes, as they were read
   bool config_wrong = false;        // that file alone is in error: the rest of the options counts
   const char* safe_file = nullptr;  // safe mode while it is there
-  bool safe = false;                // these are the options of safe mode
+  bool safe = false;                // these are the options of safe mode: what cannot be opened is left out
   bool check = false;               // all is checked, nothing is served
   const char* user = nullptr;       // the user that coird becomes
   const char* group = nullptr;
