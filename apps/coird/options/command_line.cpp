@@ -155,5 +155,8 @@ bool parse_options(int count, char** arguments, Options& options, const ConfigCo
   allow_hosts(options);
   // The checks below would complain of options that the file was meant to give.
   options.config_wrong = file_wrong;
-  return !file_wrong && (copy != nullptr || check_together(options));
+  if (file_wrong || copy != nullptr) return !file_wrong;
+  const bool good = check_together(options);
+  options.config_wrong = !good && options.config != nullptr;
+  return good;
 }

@@ -33,7 +33,7 @@ struct Options {
   Settings settings;                // all that was given, the file's before the command line's
   const char* config = nullptr;     // the file of --config
   std::uint32_t config_sum = 0;     // of that file and those that it includes, as they were read
-  bool config_wrong = false;        // that file alone is in error: the rest of the options counts
+  bool config_wrong = false;        // that file is in error, or misses an option: the rest of the options counts
   const char* safe_file = nullptr;  // safe mode while it is there
   bool safe = false;                // these are the options of safe mode: what cannot be opened is left out
   bool check = false;               // all is checked, nothing is served
