@@ -2,35 +2,48 @@
 #
 # What OpenWrt's /etc/rc.common and its shell libraries do, as far as an init script for procd sees it: options come from the
 # file CONFIG, and what procd is told is printed, a call a line.
+#
+# As there, the libraries are read before the init script, and config_load evaluates the file, whose lines call `config`, `option`
+# and `list`: an init script that has functions of these names gets no options.
 config=$1 script=$2 action=$3
 
-config_load() { echo "config_load $1"; }
-
-# values NAME prints the values of an option, or of a list, a line each.
-values() {
-	sed -n "s/^[[:space:]]*\(option\|list\) $1 '\(.*\)'\$/\2/p" "$config"
+package() { :; }
+config() { section=$2; }
+option() { eval "value_${section}_$1=\$2"; }
+list() {
+	local number
+	eval "number=\$((\${count_${section}_$1:-0} + 1))"
+	eval "count_${section}_$1=\$number item_${section}_$1_$number=\$2"
 }
-config_get() {
-	local found
-	found=$(values "$3" | head -n 1)
-	eval "$1=\${found:-${4:-}}"
-}
+config_load() { . "$config"; }
+config_get() { eval "$1=\${value_$2_$3:-\${4:-}}"; }
 config_get_bool() {
 	local found
-	found=$(values "$3" | head -n 1)
-	case ${found:-$4} in 1 | on | true | yes | enabled) eval "$1=1" ;; *) eval "$1=0" ;; esac
+	config_get found "$2" "$3" "$4"
+	case $found in 1 | on | true | yes | enabled) eval "$1=1" ;; *) eval "$1=0" ;; esac
 }
 config_list_foreach() {
-	local section=$1 list=$2 called=$3 each
+	local section=$1 list=$2 called=$3 number=0 count each
 	shift 3
-	values "$list" >"$config.values.$list"
-	while IFS= read -r each; do
+	eval "count=\${count_${section}_$list:-0}"
+	while [ "$number" -lt "$count" ]; do
+		number=$((number + 1))
+		eval "each=\$item_${section}_${list}_$number"
 		"$called" "$each" "$@"
-	done <"$config.values.$list"
-	rm "$config.values.$list"
+	done
 }
 for each in procd_open_instance procd_close_instance procd_set_param procd_append_param procd_add_reload_trigger; do
 	eval "$each() { echo $each \"\$@\"; }"
+done
+
+# The names that /lib/functions.sh has.
+for each in debug xor data_2bin data_2xor_val append prepend list_contains config_load reset_cb config_cb option_cb list_cb package \
+	config option list config_unset config_get get_bool config_get_bool config_set config_foreach config_list_foreach include \
+	ipcalc group_add group_exists user_add user_exists board_name cmdline_get_var; do
+	if grep -q "^$each *()" "$script"; then
+		echo "$script: $each is a function of OpenWrt's" >&2
+		exit 1
+	fi
 done
 
 . "$script"
