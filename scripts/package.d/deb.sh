@@ -10,8 +10,8 @@ make_deb() {
   lay "$work/bin/coird" usr/sbin/coird 755
   mkdir -p "$tree/usr/bin"
   ln -s ../sbin/coird "$tree/usr/bin/coirctl"
-  lay "$parts/coird.default" etc/default/coird
-  lay "$root/port/init/systemd/coird.service" lib/systemd/system/coird.service
+  lay "$root/port/init/systemd/etc/default/coird" etc/default/coird
+  lay "$root/port/init/systemd/etc/systemd/system/coird.service" lib/systemd/system/coird.service
   lay "$parts/copyright" usr/share/doc/coird/copyright
   lay "$parts/lintian-overrides" usr/share/lintian/overrides/coird
   manual coird 8 "HTTP daemon with a memory budget"

@@ -90,8 +90,8 @@ if [ -z "$init" ]; then
   fi
 fi
 case $init in
-  busybox | sysvinit | procd) from=$here/init/$init ;;
-  systemd | none) from='' ;;
+  busybox | sysvinit | procd | systemd) from=$here/init/$init ;;
+  none) from='' ;;
   *) die "no such init: $init; there are: busybox sysvinit procd systemd none" ;;
 esac
 [ -z "$from" ] || [ -d "$from" ] || from=$here/init/busybox
@@ -101,9 +101,6 @@ plan=$(
   printf '%s|%s\n' "$here/usr/sbin/coird" /usr/sbin/coird "$here/usr/bin/coirctl" /usr/bin/coirctl
   if [ -n "$from" ]; then
     (cd "$from" && find . -type f | sort) | while read -r file; do printf '%s|%s\n' "$from/$file" "${file#.}"; done
-  elif [ "$init" = systemd ]; then
-    printf '%s|%s\n' "$here/init/systemd/coird.service" /etc/systemd/system/coird.service
-    printf '%s|%s\n' "$here/init/systemd/coird.default" /etc/default/coird
   fi
 )
 echo "$plan" | while IFS='|' read -r source file; do

@@ -8,7 +8,6 @@ make_tarball() {
   ln -s ../sbin/coird "$work/$name/usr/bin/coirctl"
   cp -R "$root/port/init" "$work/$name/init"
   find "$work/$name/init" -name README.md -delete
-  cp "$root/scripts/package.d/deb/coird.default" "$work/$name/init/systemd/coird.default"
   cp "$root/scripts/package.d/install.sh" "$root/LICENSE" "$root/CHANGELOG.md" "$work/$name/"
   pack "$name" "$name.tar.gz"
 }

@@ -45,7 +45,7 @@ define COIR_INSTALL_INIT_SYSV
 endef
 
 define COIR_INSTALL_INIT_SYSTEMD
-	$(INSTALL) -D -m 0644 $(@D)/port/init/systemd/coird.service \
+	$(INSTALL) -D -m 0644 $(@D)/port/init/systemd/etc/systemd/system/coird.service \
 		$(TARGET_DIR)/usr/lib/systemd/system/coird.service
 endef
 
