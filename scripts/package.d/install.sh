@@ -96,6 +96,13 @@ case $init in
 esac
 [ -z "$from" ] || [ -d "$from" ] || from=$here/init/busybox
 
+# The folder that the init's defaults serve, without which coird does not start; systemd makes its own.
+case $init in
+  busybox | sysvinit) site=/mnt/data/www ;;
+  procd) site=/srv/coird ;;
+  *) site='' ;;
+esac
+
 # The files to install: pairs of a file here and its place. Nothing is written before every file is known to be installable.
 plan=$(
   printf '%s|%s\n' "$here/usr/sbin/coird" /usr/sbin/coird "$here/usr/bin/coirctl" /usr/bin/coirctl
@@ -111,7 +118,7 @@ done
 # make_folder FOLDER makes it and those above it, and notes what it made, the deepest first.
 made=''
 make_folder() {
-  [ ! -d "$to$1" ] || return 0
+  [ ! -d "$to$1/" ] || return 0
   make_folder "${1%/*}"
   mkdir "$to$1"
   made="folder - $1
@@ -135,6 +142,7 @@ while IFS='|' read -r source file; do
   echo "file $(sum_of "$to$file") $file" >>"$list"
 done <"$list.plan"
 rm "$list.plan"
+[ -z "$site" ] || make_folder "$site"
 line=$(respawn_line)
 if [ -n "$line" ] && ! grep -qxF "$line" "$to/etc/inittab"; then
   # A last line without an end would swallow ours.

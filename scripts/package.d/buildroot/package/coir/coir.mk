@@ -37,6 +37,7 @@ define COIR_INSTALL_TARGET_CMDS
 	$(INSTALL) -D -m 0755 $(@D)/apps/coird/coird $(TARGET_DIR)/usr/sbin/coird
 	$(INSTALL) -d $(TARGET_DIR)/usr/bin
 	ln -sf ../sbin/coird $(TARGET_DIR)/usr/bin/coirctl
+	$(INSTALL) -d $(TARGET_DIR)/srv/coird
 endef
 
 define COIR_INSTALL_INIT_SYSV
