@@ -31,22 +31,46 @@ list=$to/usr/share/coir/installed
 # sum_of FILE prints its check sum.
 sum_of() { cksum <"$1" | tr ' ' -; }
 
-# respawn_line prints what /etc/inittab needs for init to start coird again whenever it ends.
+# dialect prints whose /etc/inittab is, busybox or sysvinit, by the rule of scripts/flash: sysvinit wants a default runlevel and an
+# id in each line; busybox has no runlevels, and its ids are terminals. It prints nothing for a table that is neither's.
+dialect() {
+  table=$(sed 's/^[[:space:]]*//; /^#/d; /^$/d' "$to/etc/inittab" 2>/dev/null) || true
+  has() { printf '%s\n' "$table" | grep -q "$@"; }
+  if has -v '^[^:]*:[^:]*:[a-z]*:'; then
+    return 0
+  elif has '^[^:]*:[^:]*:initdefault:' && ! has '^:'; then
+    echo sysvinit
+  elif ! has '^[^:]*:[^:]'; then
+    echo busybox
+  fi
+}
+
+# respawn_line prints what /etc/inittab needs for init to start coird again whenever it ends, unless it is there.
 respawn_line() {
-  case $init in
-    busybox) echo '::respawn:/etc/init.d/S90coird run' ;;
-    sysvinit) echo 'co:2345:respawn:/etc/init.d/S90coird run' ;;
-  esac
+  case $init in busybox | sysvinit) ;; *) return 0 ;; esac
+  # Without a table busybox's init runs rcS, which starts coird; one that had this line alone would end that.
+  [ -f "$to/etc/inittab" ] && ! grep -q '^[^#]*:respawn:/etc/init.d/S90coird run$' "$to/etc/inittab" || return 0
+  head=: id=co number=0
+  if [ "$init" = sysvinit ]; then
+    # sysvinit drops the second of two lines with one id.
+    while grep -q "^[[:space:]]*$id:" "$to/etc/inittab"; do
+      id=c$number number=$((number + 1))
+    done
+    head=$id:2345
+  fi
+  echo "$head:respawn:/etc/init.d/S90coird run"
 }
 
 if [ -n "$remove" ]; then
   [ -r "$list" ] || die "coir is not installed${to:+ below $to}: there is no $list"
+  # An installation that did not come to its end has written parts of files.
+  whole=$(grep -x whole "$list" || true)
   while read -r what was file; do
     case $what in
       file)
         if [ ! -e "$to$file" ]; then
           continue
-        elif [ "$(sum_of "$to$file")" = "$was" ]; then
+        elif [ -z "$whole" ] || [ "$(sum_of "$to$file")" = "$was" ]; then
           rm "$to$file"
         else
           echo "install.sh: $file has changed and stays"
@@ -60,14 +84,17 @@ if [ -n "$remove" ]; then
         fi
         ;;
       line)
-        grep -vxF "$file" "$to/etc/inittab" >"$to/etc/inittab.coir" || true
-        cat "$to/etc/inittab.coir" >"$to/etc/inittab"
-        rm "$to/etc/inittab.coir"
+        grep -qxF "$file" "$to/etc/inittab" 2>/dev/null || continue
+        # With the table in memory no full disk gets between reading and writing.
+        table=$(grep -vxF "$file" "$to/etc/inittab"; echo .)
+        table=${table%.}
+        [ "$was" = - ] || table=${table%?}
+        printf '%s' "$table" >"$to/etc/inittab"
         ;;
     esac
   done <"$list"
   # The deepest come first; one that holds something of others stays.
-  folders=$(sed -n 's/^folder - //p' "$list")
+  folders=$(sed -n 's/^folder - //p' "$list" | LC_ALL=C sort -r)
   rm "$list"
   for folder in $folders; do
     rmdir "$to$folder" 2>/dev/null || true
@@ -81,12 +108,10 @@ if [ -z "$init" ]; then
     init=procd
   elif [ -d "$to/run/systemd/system" ] || [ -x "$to/lib/systemd/systemd" ] || [ -x "$to/usr/lib/systemd/systemd" ]; then
     init=systemd
-  elif grep -q '^[^#:][^:]*:[^:]*:\(respawn\|initdefault\):' "$to/etc/inittab" 2>/dev/null; then
-    init=sysvinit
-  elif grep -q '^[^#:]*::\(sysinit\|respawn\|askfirst\):' "$to/etc/inittab" 2>/dev/null; then
-    init=busybox
   else
-    die "what starts programs here is neither busybox's init, sysvinit, procd nor systemd: say --init none, and start coird yourself"
+    init=$(dialect)
+    [ -n "$init" ] ||
+      die "the init here is not clearly busybox's, sysvinit, procd or systemd: name it, or say --init none and start coird yourself"
   fi
 fi
 case $init in
@@ -115,42 +140,45 @@ echo "$plan" | while IFS='|' read -r source file; do
   [ ! -e "$to$file" ] && [ ! -L "$to$file" ] || die "$file is there already: remove it, or its package, first"
 done
 
-# make_folder FOLDER makes it and those above it, and notes what it made, the deepest first.
-made=''
-make_folder() {
-  [ ! -d "$to$1/" ] || return 0
-  make_folder "${1%/*}"
-  mkdir "$to$1"
-  made="folder - $1
-$made"
+# missing FOLDER prints it and those above it that are absent, as lines of the list.
+missing() {
+  [ -d "$to$1/" ] || {
+    missing "${1%/*}"
+    echo "folder - $1"
+  }
 }
-make_folder /usr/share/coir
-: >"$list"
-echo "$plan" >"$list.plan"
-while IFS='|' read -r source file; do
-  make_folder "${file%/*}"
+# The list is there before anything that it names, so that --remove finds all of it however this ends.
+line=$(respawn_line) bare=-
+# A last line without an end would swallow ours.
+[ -z "$line" ] || [ -z "$(tail -c 1 "$to/etc/inittab")" ] || bare=bare
+folders=$(
+  { printf '%s\n' "${list#"$to"}" "$site/" && echo "$plan" | cut -d'|' -f2; } | while read -r file; do missing "${file%/*}"; done |
+    LC_ALL=C sort -u
+)
+echo "$folders" | sed 's/^folder - //' | while read -r folder; do [ -z "$folder" ] || mkdir "$to$folder"; done
+{
+  [ -z "$folders" ] || echo "$folders"
+  echo "$plan" | while IFS='|' read -r source file; do
+    if [ -L "$source" ]; then echo "link $(readlink "$source") $file"; else echo "file $(sum_of "$source") $file"; fi
+  done
+  [ -z "$line" ] || echo "line $bare $line"
+} >"$list"
+echo "$plan" | while IFS='|' read -r source file; do
   if [ -L "$source" ]; then
     ln -s "$(readlink "$source")" "$to$file"
-    echo "link $(readlink "$source") $file" >>"$list"
     continue
   fi
-  cp "$source" "$to$file"
+  cp "$source" "$to$file" || die "$file is written in part: ./install.sh --remove takes it away"
   case $file in
     */sbin/* | */bin/* | */init.d/*) chmod 755 "$to$file" ;;
     *) chmod 644 "$to$file" ;;
   esac
-  echo "file $(sum_of "$to$file") $file" >>"$list"
-done <"$list.plan"
-rm "$list.plan"
-[ -z "$site" ] || make_folder "$site"
-line=$(respawn_line)
-if [ -n "$line" ] && ! grep -qxF "$line" "$to/etc/inittab"; then
-  # A last line without an end would swallow ours.
-  [ -z "$(tail -c 1 "$to/etc/inittab")" ] || echo >>"$to/etc/inittab"
+done
+if [ -n "$line" ]; then
+  [ "$bare" = - ] || echo >>"$to/etc/inittab"
   echo "$line" >>"$to/etc/inittab"
-  echo "line - $line" >>"$list"
 fi
-printf '%s' "$made" >>"$list"
+echo whole >>"$list"
 echo "install.sh: installed for $init${to:+ below $to}"
 case $init in
   busybox | sysvinit) echo "install.sh: it starts at the next boot; at once: kill -HUP 1" ;;
