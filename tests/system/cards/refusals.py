@@ -4,6 +4,7 @@ import gzip
 import lzma
 import os
 import shutil
+import stat
 import zipfile
 
 
@@ -268,6 +269,25 @@ def files(t, card):
               named == "mine\n" and t.digest(os.path.join(t.WORK, "fat1.img")) == t.digest(os.path.join(t.WORK, "fat2.img")), fat[0].stderr)
 
 
+def outputs(t, card):
+    """outputs that are no file of this machine's stay what they were."""
+    fifo, folder = (os.path.join(t.WORK, name) for name in ("out-fifo", "out-folder"))
+    os.mkfifo(fifo)
+    os.makedirs(folder)
+    done = t.flash(card, out=fifo)
+    t.promise("--out that is a device or a pipe is refused, with the cure", done.returncode == 1 and done.stderr.count("\n") == 1 and
+              "is no file; --sd writes to a card" in done.stderr and stat.S_ISFIFO(os.stat(fifo).st_mode), done.stderr)
+    done = t.flash(card, out=folder)
+    t.promise("--out that is a folder is refused", done.returncode == 1 and "is no file" in done.stderr and not os.listdir(folder), done.stderr)
+    device = f"/dev/coir-flash-{os.getpid()}"
+    done = t.flash(card, out=device)
+    there = os.path.exists(device)
+    if there:
+        os.unlink(device)
+    t.promise("--out for the device of a card that is not there is refused", done.returncode == 1 and "--sd writes" in done.stderr and not there,
+              done.stderr)
+
+
 def cards(t, card, want):
     sys, proc, device = (os.path.join(t.WORK, name) for name in ("sys", "proc", "sdz"))
     folder = os.path.join(sys, "class/block/sdz")
@@ -388,6 +408,7 @@ def check(t):
     file_systems(t, t.tree("plain"))
     inits(t)
     files(t, card)
+    outputs(t, card)
     cards(t, card, want)
     left = [name for base, folders, _ in os.walk(t.WORK) for name in folders if name.startswith(".flash-")]
     t.promise("no run leaves a working file", not left, left)
