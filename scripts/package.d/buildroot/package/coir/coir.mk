@@ -37,17 +37,38 @@ define COIR_INSTALL_TARGET_CMDS
 	$(INSTALL) -D -m 0755 $(@D)/apps/coird/coird $(TARGET_DIR)/usr/sbin/coird
 	$(INSTALL) -d $(TARGET_DIR)/usr/bin
 	ln -sf ../sbin/coird $(TARGET_DIR)/usr/bin/coirctl
-	$(INSTALL) -d $(TARGET_DIR)/srv/coird
 endef
 
 define COIR_INSTALL_INIT_SYSV
-	$(INSTALL) -D -m 0755 $(COIR_PKGDIR)/S90coird \
+	$(INSTALL) -D -m 0755 $(@D)/port/init/busybox/etc/init.d/S90coird \
 		$(TARGET_DIR)/etc/init.d/S90coird
+	$(INSTALL) -D -m 0644 $(@D)/port/init/busybox/etc/default/coird \
+		$(TARGET_DIR)/etc/default/coird
+	$(SED) 's|/mnt/data/www|/srv/coird|' $(TARGET_DIR)/etc/default/coird
+	$(INSTALL) -d $(TARGET_DIR)/srv/coird
 endef
+
+# With this line init starts coird, and starts it again whenever it ends.
+ifeq ($(BR2_INIT_BUSYBOX),y)
+COIR_INITTAB_ID = :
+else ifeq ($(BR2_INIT_SYSV),y)
+COIR_INITTAB_ID = coir:2345
+endif
+ifneq ($(COIR_INITTAB_ID),)
+define COIR_ADD_RESPAWN
+	if ! grep -q ':respawn:/etc/init.d/S90coird run$$' $(TARGET_DIR)/etc/inittab; then \
+		echo '$(COIR_INITTAB_ID):respawn:/etc/init.d/S90coird run' \
+			>> $(TARGET_DIR)/etc/inittab; \
+	fi
+endef
+COIR_TARGET_FINALIZE_HOOKS += COIR_ADD_RESPAWN
+endif
 
 define COIR_INSTALL_INIT_SYSTEMD
 	$(INSTALL) -D -m 0644 $(@D)/port/init/systemd/etc/systemd/system/coird.service \
 		$(TARGET_DIR)/usr/lib/systemd/system/coird.service
+	$(INSTALL) -D -m 0644 $(@D)/port/init/systemd/etc/default/coird \
+		$(TARGET_DIR)/etc/default/coird
 endef
 
 $(eval $(cmake-package))
