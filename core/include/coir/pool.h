@@ -131,7 +131,6 @@ class PoolBase {
   WaitList submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
-  std::uint64_t maker_id_ = 0;  // the parent of the pool's fibers; 0: a plain thread
   unsigned fibers_ = 0;
   bool closed_ = false;
   bool joined_ = false;

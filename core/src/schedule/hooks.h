@@ -11,7 +11,7 @@ struct WaitNode;
 
 // The scheduler calls these functions of the rooms above it: declared here, defined there.
 
-// From scope/nursery_base.cpp. unlink_from_nursery takes a fiber that has left its stack off its nursery's list, when
+// From scope/nursery_made.cpp. unlink_from_nursery takes a fiber that has left its stack off its nursery's list, when
 // its handle was dropped; end_held_in_nursery sets the join word of one whose handle is held. Both return the waiter
 // that the caller wakes, claimed, or null.
 Waiter* unlink_from_nursery(FiberControl* fiber) noexcept;

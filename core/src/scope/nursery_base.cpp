@@ -15,7 +15,6 @@ void NurseryBase::enter(Deadline deadline) noexcept {
   detail::enter(scope_, deadline);
   show(scope_);
   entered_ = true;
-  if (scope_.owner != nullptr) owner_id_ = scope_.owner->id.load(std::memory_order_relaxed);
   made();
 }
 
@@ -33,6 +32,10 @@ void NurseryBase::retreat() noexcept {
 bool NurseryBase::holds_child() const noexcept {
   const FiberControl* const self = running_fiber();
   return self != nullptr && self->nursery == this;
+}
+
+bool NurseryBase::holds_own_child() const noexcept {
+  return holds_child() && running_fiber()->parent_id.load(std::memory_order_relaxed) == maker_id_;
 }
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
@@ -106,7 +109,7 @@ Waiter* NurseryBase::end_held(FiberControl* child) noexcept {
   {
     Locked hold(lock_);
     std::uint32_t join = FiberControl::kDone;
-    if (child->fails && !(leaving_ && child->parent_id.load(std::memory_order_relaxed) == owner_id_)) {
+    if (child->fails && !(leaving_ && child->parent_id.load(std::memory_order_relaxed) == maker_id_)) {
       join = FiberControl::kFailed;
     } else {
       if (child->fails) fail_locked(*child->failure, name_of(*child), cancelled);
@@ -212,7 +215,7 @@ void NurseryBase::fail(Error error, const FiberName& whose) noexcept {
 void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
   for (FiberControl *child = children_.first(), *next; child != nullptr; child = next) {
     next = child->younger;
-    if (!all && child->parent_id.load(std::memory_order_relaxed) != owner_id_) continue;
+    if (!all && child->parent_id.load(std::memory_order_relaxed) != maker_id_) continue;
     std::uint32_t failed = FiberControl::kFailed;
     // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
     if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
@@ -291,15 +294,3 @@ std::expected<void, Error> NurseryBase::leave() noexcept {
 }
 
 }  // namespace coir::detail
-
-namespace coir {
-
-Waiter* unlink_from_nursery(FiberControl* fiber) noexcept {
-  return fiber->nursery->unlink_ended(fiber);
-}
-
-Waiter* end_held_in_nursery(FiberControl* fiber) noexcept {
-  return fiber->nursery->end_held(fiber);
-}
-
-}  // namespace coir

@@ -24,9 +24,10 @@ Spinlock& made_lock(const FiberControl* maker) noexcept {
 // A fiber that is cancelled is marked before its list is read; here the mark is read after the list is written.
 void NurseryBase::made() noexcept {
   FiberControl* const self = acting_fiber();
-  if (self == nullptr || self->shielded()) return;
-  maker_ = self;
+  if (self == nullptr) return;
   maker_id_ = self->id.load(std::memory_order_relaxed);
+  if (self->shielded()) return;
+  maker_ = self;
   {
     Locked hold(made_lock(self));
     next_made_ = self->nurseries;
@@ -53,3 +54,15 @@ void NurseryBase::claim_all_made_by(FiberControl& fiber, std::uint64_t id, const
 }
 
 }  // namespace coir::detail
+
+namespace coir {
+
+Waiter* unlink_from_nursery(FiberControl* fiber) noexcept {
+  return fiber->nursery->unlink_ended(fiber);
+}
+
+Waiter* end_held_in_nursery(FiberControl* fiber) noexcept {
+  return fiber->nursery->end_held(fiber);
+}
+
+}  // namespace coir

@@ -10,8 +10,6 @@ namespace coir::detail {
 void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcept {
   for (PoolJob& job : room) free_.push(job);
   base_.adopt();
-  if (const FiberControl* const self = running_fiber(); self != nullptr)
-    maker_id_ = self->id.load(std::memory_order_relaxed);
   SpawnOptions own = options.spawn;
   own.detached = false;
   if (options.fibers == 0) failure_ = ErrorCode::invalid;
@@ -54,8 +52,8 @@ std::expected<PoolJob*, Error> PoolBase::reserve(Deadline deadline) noexcept {
   }
   PoolJob* place = nullptr;  // is handed over
   WaitNode node;
-  node.inside = base_.holds_child() && running_fiber()->parent_id.load(std::memory_order_relaxed) == maker_id_;
-  // Only a pool fiber that takes the next job makes room. What a job spawns is none.
+  node.inside = base_.holds_own_child();
+  // Only a pool fiber that takes the next job makes room. Those that a job spawns are none.
   if (node.inside && all_inside(submitters_, fibers_ - 1)) {
     lock_.unlock();
     return std::unexpected(Error(ErrorCode::deadlock));

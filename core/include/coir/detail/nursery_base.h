@@ -70,6 +70,8 @@ class NurseryBase {
   Scope& scope() noexcept { return scope_; }
   // holds_child tells whether the caller is a child of this nursery.
   bool holds_child() const noexcept;
+  // holds_own_child tells whether it is one whose parent has made the nursery.
+  bool holds_own_child() const noexcept;
   std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }
 
   // Called by spawn and by a fiber's end.
@@ -107,10 +109,9 @@ class NurseryBase {
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
   FiberControl* maker_ = nullptr;
-  std::uint64_t maker_id_ = 0;
+  std::uint64_t maker_id_ = 0;  // 0 for a plain thread
   NurseryBase *next_made_ = nullptr, *previous_made_ = nullptr;
   std::uint32_t limit_;
-  std::uint64_t owner_id_ = 0;  // 0 for a plain thread
   bool entered_ = false;
   bool leaving_ = false;
   bool closed_ = false;
