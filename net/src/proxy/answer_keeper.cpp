@@ -19,8 +19,7 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   const std::string_view head = session.head_in_buffers_ ? std::string_view(session.buffers->in + session.begin_,
                                                                             session.head_end_ - session.begin_)
                                                          : session.kept_head_.text();
-  const std::string_view target = forwarding.target;
-  void* const memory = take_charged(account::streams, WaitingExchange::bytes(head.size() + target.size(), uploads));
+  void* const memory = take_charged(account::streams, WaitingExchange::bytes(head.size(), uploads));
   if (memory == nullptr) return false;
   records_.fetch_add(1, std::memory_order_relaxed);
   WaitingExchange& waiting = *::new (memory) WaitingExchange;
@@ -32,11 +31,9 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   }
   char* const text = reinterpret_cast<char*>(&waiting + 1) + (uploads ? sizeof(KeptContent) : 0);
   memcpy(text, head.data(), head.size());
-  if (!target.empty()) memcpy(text + head.size(), target.data(), target.size());
   waiting.keeper = this;
   waiting.kept = {{text, head.size()}, session.began_ns_, session.connection_->requests, session.keep_, content};
   waiting.late_ns = late.ns();
-  waiting.target_bytes = static_cast<std::uint32_t>(target.size());
   if (!suspend(forwarding.exchange, reinterpret_cast<std::uint64_t>(&waiting))) {
     free_record(waiting);
     return false;
@@ -114,7 +111,7 @@ const Suspended* AnswerKeeper::suspended(Connection& connection) noexcept {
 
 void AnswerKeeper::answer_kept(Exchange& exchange, std::uint64_t mark) noexcept {
   WaitingExchange& waiting = *reinterpret_cast<WaitingExchange*>(mark);
-  Forwarding(exchange, forwards_, *waiting.group, waiting.rules, waiting.target()).resume(waiting);
+  Forwarding(exchange, forwards_, *waiting.group, waiting.rules).resume(waiting);
   release(waiting);
 }
 

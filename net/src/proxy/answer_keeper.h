@@ -14,9 +14,8 @@ struct Forwarding;
 
 // WaitingExchange is what is kept of an exchange while nothing moves before its answer: its request has been sent, and its
 // upstream is silent, or its client owes content. No fiber and no buffer, but the upstream's connection, and what the
-// answer, the deadline, the access log and one more try need. The request's head, what is sent instead of its target, and
-// where its content is lie behind it. Charged to account::streams. Its
-// owner is its connection's; what the wake touches is guarded by the keeper's lock.
+// answer, the deadline, the access log and one more try need. The request's head, and where its content is, lie behind it.
+// Charged to account::streams. Its owner is its connection's; what the wake touches is guarded by the keeper's lock.
 struct WaitingExchange : RestingWait {
   AnswerKeeper* keeper = nullptr;
   Connection* client = nullptr;  // null before begin
@@ -26,9 +25,8 @@ struct WaitingExchange : RestingWait {
   std::int64_t asked_ns = 0;
   std::int64_t late_ns = 0;                  // when the time is over of what it waits for
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, lowered in the end
-  std::uint32_t target_bytes = 0;
-  bool tried_again = false;   // it is the second try already
-  bool unrepeatable = false;  // content has been sent that is gone
+  bool tried_again = false;                  // it is the second try already
+  bool unrepeatable = false;                 // content has been sent that is gone
   bool has_made_id = false;
   bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
   bool news = false;   // the upstream may have said something
@@ -36,11 +34,10 @@ struct WaitingExchange : RestingWait {
   char made_id[16];
   ForwardRules rules;
 
-  static std::size_t bytes(std::size_t text, bool uploads) noexcept {
-    return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + text;
+  static std::size_t bytes(std::size_t head, bool uploads) noexcept {
+    return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + head;
   }
-  std::size_t bytes() const noexcept { return bytes(kept.head.size() + target_bytes, kept.content != nullptr); }
-  std::string_view target() const noexcept { return {kept.head.data() + kept.head.size(), target_bytes}; }
+  std::size_t bytes() const noexcept { return bytes(kept.head.size(), kept.content != nullptr); }
 };
 
 // AnswerKeeper keeps exchanges that wait for their upstreams' answers, or for their clients' content. A fiber takes one up

@@ -17,9 +17,8 @@ Forwarder::~Forwarder() {
   if (keeper_ != nullptr) ForwardKeeper::destroy(keeper_);
 }
 
-void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
-                        std::string_view target) noexcept {
-  Forwarding(exchange, *keeper_, group, rules, target).run();
+void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules) noexcept {
+  Forwarding(exchange, *keeper_, group, rules).run();
 }
 
 const char* word_of(ForwardFailure failure) noexcept {

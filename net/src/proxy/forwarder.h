@@ -35,6 +35,7 @@ struct ForwardRules {
   // Each request has an X-Request-ID, which the upstream is sent and the access log has as "id=...": a trusted peer's,
   // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
   bool request_id = false;
+  bool joins = false;  // a slash stands behind `base`
   // A response with a longer head is answered 502. 48 KB at most; memory for it is taken at need.
   std::uint32_t max_head = 12 * 1024;
   std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
@@ -59,6 +60,9 @@ struct ForwardRules {
   // While so many exchanges, which `waiting` counts, wait for a response to begin, one more is answered 503 at once. 0:
   // only the ledger bounds them.
   std::uint32_t max_waiting = 0;
+  // `base` is sent instead of so many bytes of the request's path. The caller has checked that the whole is a path.
+  std::uint32_t replaced = 0;
+  std::string_view base = {};
   Atomic<std::uint32_t>* waiting = nullptr;
   // Counts the streams and tunnels that come of it while they last: so long their group stays. May be null.
   Atomic<std::uint32_t>* streams = nullptr;
@@ -118,10 +122,8 @@ class Forwarder {
 
   // forward answers `exchange` by what an upstream of `group` answers, and returns when the response has been passed on,
   // goes on as a stream or tunnel, or once the upstream has been silent for a while: then the exchange goes on without
-  // the handler, which must not answer it. `target` is sent instead of the request's own, where it is not empty: a path,
-  // maybe with a query, that the caller has checked. In a handler, on a fiber.
-  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
-               std::string_view target = {}) noexcept;
+  // the handler, which must not answer it. In a handler, on a fiber.
+  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules) noexcept;
 
   ForwardCounters& counters() const noexcept;
   // streams is how many responses and tunnels rest.

@@ -15,14 +15,12 @@
 
 namespace coir::http {
 
-Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
-                       std::string_view instead) noexcept
+Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by) noexcept
     : OutboundExchange(std::min(by.max_head, kMostHead)),
       RelayedExchange(given),
       keeper(kept_by),
       group(of),
-      rules(by),
-      target(instead) {
+      rules(by) {
   room = given.scratch();
   idempotent = is_idempotent(request.method);
   if (request.method == Method::head) answers = AnswerTo::head;

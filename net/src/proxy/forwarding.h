@@ -24,8 +24,7 @@ inline constexpr std::chrono::milliseconds kBeforeRest{20};
 // The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
 // they are passed on; upload.cpp, content to the upstream; download.cpp, content to the client.
 struct Forwarding final : OutboundExchange, RelayedExchange {
-  Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
-             std::string_view target) noexcept;
+  Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by) noexcept;
 
   ~Forwarding() { end_waiting(); }
 
@@ -110,7 +109,6 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   ForwardKeeper& keeper;
   UpstreamGroup& group;
   const ForwardRules& rules;
-  std::string_view target;
 
   UpstreamLease lease;
   RelayedContent relayed;                    // how its content comes

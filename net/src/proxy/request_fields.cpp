@@ -155,16 +155,12 @@ std::string_view Forwarding::write_request_head(std::span<char> into) noexcept {
   ResponseHead head(into);
   head.fixed(request.method_text);
   head.fixed(" ");
-  if (!target.empty()) {
-    head.fixed(target);
-  } else if (request.form == Form::absolute) {
-    head.fixed(request.path);
-    if (request.query.data() != nullptr) {
-      head.fixed("?");
-      head.fixed(request.query);
-    }
-  } else {
-    head.fixed(request.target);
+  head.fixed(rules.base);
+  if (rules.joins) head.fixed("/");
+  head.fixed(request.path.substr(rules.replaced));
+  if (request.query.data() != nullptr) {
+    head.fixed("?");
+    head.fixed(request.query);
   }
   head.fixed(" HTTP/1.1\r\nHost: ");
   const std::string_view host = rules.host.empty() ? request.authority : rules.host;

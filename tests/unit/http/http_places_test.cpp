@@ -3,7 +3,9 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/channel.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/client.h>
+#include <coir/http/routes.h>
 #include <coir/nursery.h>
 #include <coir/select.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ using namespace coir::test;
 using coir::Address;
 using coir::Case;
 using coir::TcpListener;
+namespace http = coir::http;
 
 namespace {
 
@@ -52,9 +55,10 @@ bool holds_request(Exchange& exchange) {
 
 TEST_GROUP_BASE(HttpPlaces, HandlerServer) {
   // crowd has more clients than there are places wait in a handler, sees that one more is answered at once, and ends
-  // their waits.
-  void crowd(void (*handler)(Exchange&), std::string_view request = kGet) {
+  // their waits. `most` is how many of all have buffers meanwhile.
+  void crowd(void (*handler)(Exchange&), std::string_view request = kGet, int most = kWaiting + kMostActive) {
     serving({.handler = handler, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {
+      const std::size_t before = coir::account::http.used();
       static std::array<std::optional<Client>, kWaiting> clients;
       for (auto& client : clients) {
         client.emplace(address);
@@ -63,6 +67,7 @@ TEST_GROUP_BASE(HttpPlaces, HandlerServer) {
       expect(until([&] { return seen.waiting == kWaiting; }, soon()));
       Client other(address);
       expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
+      expect(coir::account::http.used() - before <= most * Server::request_bytes());
       seen.news.set();
       for (auto& client : clients) expect(client->hear("news\n"));
       expect(until([&] { return seen.answered == kWaiting; }, soon()) && seen.cancelled == 0);
@@ -74,6 +79,26 @@ TEST_GROUP_BASE(HttpPlaces, HandlerServer) {
 
 TEST(HttpPlaces, a_handler_that_waits_for_an_event_holds_no_place) {
   crowd(hold);
+}
+
+TEST(HttpPlaces, behind_routes_a_handler_that_waits_holds_no_buffers) {
+  const auto handler = [](Exchange& exchange) {
+    static auto app = http::routes(http::get<"/">(hold), http::get<"/now">(hold));
+    app(exchange);
+  };
+  crowd(handler, kGet, kMostActive);
+}
+
+// Its memory is a buffer's.
+TEST(HttpPlaces, a_decoded_path_is_kept_by_a_handler_that_waits) {
+  const auto handler = [](Exchange& exchange) {
+    static auto app =
+        http::routes(http::get<"/now">(hold), http::get<"/{name}">([](Exchange& of, std::string_view name) {
+                       answer(of, seen_by(of).wait() && name == "name");
+                     }));
+    app(exchange);
+  };
+  crowd(handler, "GET /n%61me HTTP/1.1\r\nHost: t\r\n\r\n");
 }
 
 TEST(HttpPlaces, a_handler_that_sleeps_or_selects_holds_no_place) {

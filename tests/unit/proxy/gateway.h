@@ -67,7 +67,6 @@ class Gateway : public HandlerServer {
     Forwarder* forwarder;
     UpstreamGroup* group;
     ForwardRules rules;
-    std::string_view target = {};
   };
 
   TlsContextSlot* tls = nullptr;  // null: plain clients
@@ -81,7 +80,7 @@ class Gateway : public HandlerServer {
     if (tls == nullptr) look_often(options);
     options.handler = [](Exchange& exchange) {
       Stage& stage = *stage_;
-      stage.forwarder->forward(exchange, *stage.group, stage.rules, stage.target);
+      stage.forwarder->forward(exchange, *stage.group, stage.rules);
     };
     std::optional<ScriptedServer> upstream;
     std::optional<http::Upstreams> group;

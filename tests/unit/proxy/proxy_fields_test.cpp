@@ -73,15 +73,15 @@ TEST(ProxyFields, host_is_the_configured_one) {
   });
 }
 
-TEST(ProxyFields, a_target_of_the_rules_replaces_the_requests) {
-  Heard heard;
-  through(keep_head(heard), [&](const coir::Address& address, Stage& stage) {
-    heard.size = 0;
-    stage.target = "/inner?x";
-    coir::test::Client client(address);
-    expect(client.say("GET /outer HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("hello"));
-    expect(heard.view().starts_with("GET /inner?x HTTP/1.1\r\n"));
-  });
+TEST(ProxyFields, a_base_of_the_rules_replaces_the_begin_of_the_path) {
+  constexpr std::string_view kRequest = "GET /outer/x?y HTTP/1.1\r\nHost: t\r\n\r\n";
+  asked(kRequest, {.replaced = 6, .base = "/inner"},
+        [&](const Heard& heard) { expect(heard.view().starts_with("GET /inner/x?y HTTP/1.1\r\n")); });
+  asked(kRequest, {.joins = true, .replaced = 7, .base = "/inner"},
+        [&](const Heard& heard) { expect(heard.view().starts_with("GET /inner/x?y HTTP/1.1\r\n")); });
+  // A base of a slash alone, in front of a rest that begins with one.
+  asked(kRequest, {.replaced = 6},
+        [&](const Heard& heard) { expect(heard.view().starts_with("GET /x?y HTTP/1.1\r\n")); });
 }
 
 TEST(ProxyFields, fields_of_the_hop_stay_behind) {

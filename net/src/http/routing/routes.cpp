@@ -115,8 +115,10 @@ void detail::answer_by(std::span<const Route> routes, void* holder, Exchange& ex
     for (const Route& route : routes) all |= route.methods;
     return answer_options(exchange, all);
   }
-  const RouteMatch match =
-      find_route(routes, request.method, request.path, exchange.path_memory(), request.method_text);
+  // Memory that is taken stays with a handler that waits, and its buffers with it.
+  const bool escaped = request.path.find('%') != std::string_view::npos;
+  const std::span<char> memory = escaped ? exchange.path_memory() : std::span<char>();
+  const RouteMatch match = find_route(routes, request.method, request.path, memory, request.method_text);
   if (match.status == 0) {
 #if !COIR_NO_ASYNC
     const coir::detail::NameWhile named(match.route->pattern.data());

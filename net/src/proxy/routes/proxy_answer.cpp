@@ -1,6 +1,5 @@
 // How an exchange is answered by a route. Declared in proxy/routes/proxy_state.h.
 #include <coir/fiber.h>
-#include <coir/format.h>
 
 #include "proxy/routes/proxy_state.h"
 #include "proxy/routes/route_servers.h"
@@ -21,7 +20,8 @@ bool ProxyState::serve(Exchange& exchange) noexcept {
   if (climbs(exchange.request().path)) return exchange.respond_status(400);
   if (watches_itself_) static_cast<void>(route.group->upstreams->watch());
   ForwardRules rules = rules_of(route);
-  if (admits(exchange, route, rules)) forward(exchange, route, rules);
+  put_base(exchange.request(), route, rules);
+  if (admits(exchange, route, rules)) forwarder_.forward(exchange, route.group->upstreams->group(), rules);
 }
 
 ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
@@ -102,21 +102,15 @@ void ProxyState::tidy() noexcept {
   if (left_over_.load(std::memory_order_relaxed) && current().id() != 0) sweep();
 }
 
-void ProxyState::forward(Exchange& exchange, ProxyRoute& route, const ForwardRules& rules) noexcept {
-  const Request& request = exchange.request();
-  UpstreamGroup& group = route.group->upstreams->group();
-  if (route.base.empty()) return forwarder_.forward(exchange, group, rules);
-  // The base takes the prefix's place, with one slash between it and the rest.
+// put_base has the route's base take the prefix's place, with one slash between it and the rest.
+void ProxyState::put_base(const Request& request, const ProxyRoute& route, ForwardRules& rules) noexcept {
+  if (route.base.empty()) return;
   const std::string_view rest = rest_below(request.path, route.line.prefix).value_or("");
-  std::string_view base = route.base;
   const bool slash = rest.starts_with('/') || rest.starts_with("%2f") || rest.starts_with("%2F");
-  if (base.ends_with('/') && slash) base.remove_suffix(1);
-  const bool joins = !base.ends_with('/') && !rest.empty() && !slash;
-  Formatter target(exchange.path_memory());
-  target.add(base, joins ? "/" : "", rest);
-  if (request.query.data() != nullptr) target.add("?", request.query);
-  if (!target.fits()) return exchange.respond_status(414);
-  forwarder_.forward(exchange, group, rules, target.text());
+  rules.base = route.base;
+  if (rules.base.ends_with('/') && slash) rules.base.remove_suffix(1);
+  rules.joins = !rules.base.ends_with('/') && !rest.empty() && !slash;
+  rules.replaced = static_cast<std::uint32_t>(request.path.size() - rest.size());
 }
 
 }  // namespace coir::http

@@ -178,7 +178,7 @@ class ProxyState {
   void serve(Exchange& exchange, ProxyRoute& route) noexcept;
   static ForwardRules rules_of(ProxyRoute& route) noexcept;
   bool admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept;
-  void forward(Exchange& exchange, ProxyRoute& route, const ForwardRules& rules) noexcept;
+  static void put_base(const Request& request, const ProxyRoute& route, ForwardRules& rules) noexcept;
 
   const ProxyOptions options_;
   Forwarder forwarder_;
