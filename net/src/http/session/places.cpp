@@ -29,14 +29,17 @@ void Session::reclaim() noexcept {
   if constexpr (kFibers) engine_.reclaim(*this);
 }
 
-// release_buffer gives all of the buffers back. Where something lies in them, the pages without it follow once the handler
-// waits: one that answers at once touches them again, and a fresh page costs more than all else that it does.
+// release_buffer gives all of the buffers back. If something lies in them, it offers the place: a handler may wait below a
+// shield, where no wait does. The pages without anything follow once the handler waits: one that answers at once touches them
+// again, and a fresh page costs more than all else that it does.
 void Session::release_buffer() noexcept {
   if constexpr (kFibers) {
     hold();
     if (phase_ == Phase::head || !flush()) return;
     lends_scratch_ = false;
-    releases_ = needs_buffers() || !engine_.lend(*this);
+    const bool needs = needs_buffers();
+    if (needs) engine_.offer(*this, true);
+    releases_ = needs || !engine_.lend(*this);
   }
 }
 

@@ -48,9 +48,6 @@ std::expected<void, Error> in_nursery(CallState& state, Deadline deadline, const
 }
 
 [[gnu::noinline]] std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
-  // Functions wait: for sensors, other servers, their clients.
-  state.in.reply.release();
-  state.in.room = {};
   return in_nursery(state, state.deadline, run);
 }
 
@@ -72,6 +69,9 @@ void run_call(CallState& state, std::chrono::milliseconds patience, const Run& r
   Incoming& in = state.in;
   state.deadline = Deadline::after(patience > std::chrono::milliseconds(0) ? patience : in.core.options.call_deadline);
   in.core.calls.fetch_add(1, std::memory_order_relaxed);
+  // Functions wait: for sensors, other servers, their clients. Below run_legacy's shield no wait would offer the place.
+  in.reply.release();
+  in.room = {};
   const auto ended = in.era() == Era::modern ? run_modern(state, run) : run_legacy(state, run);
   in.core.calls.fetch_sub(1, std::memory_order_relaxed);
   finish_call(state, ended);

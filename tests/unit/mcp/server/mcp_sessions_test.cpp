@@ -90,6 +90,27 @@ TEST(McpSessions, closing_the_connection_leaves_a_legacy_call_running) {
   });
 }
 
+// Calls that begin no stream; of some the head stays in the buffers.
+TEST(McpSessions, a_legacy_call_that_waits_holds_no_place) {
+  constexpr int kCalls = 8, kLong = 2;
+  max_active = 2;
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    const std::size_t before = account::http.used();
+    std::vector<McpPeer> peers;
+    for (int i = 0; i < kCalls; ++i) {
+      std::string request = legacy_call(session, i, "hold");
+      if (i < kLong) request.insert(request.find("Host"), "X-Long: " + std::string(600, 'x') + "\r\n");
+      expect(peers.emplace_back(stage.address).say(request));
+    }
+    expect(until([&] { return stage.holding == kCalls; }, soon()));
+    expect(holds(ask(stage.address, legacy(session, kPing)), R"({"jsonrpc":"2.0","id":5,"result":{}})"));
+    expect(account::http.used() - before <= (kLong + max_active) * http::Server::request_bytes());
+    stage.go.set();
+    for (McpPeer& peer : peers) expect(peer.whole() && peer.has("held"));
+  });
+}
+
 TEST(McpSessions, a_notification_cancels_a_legacy_call) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);

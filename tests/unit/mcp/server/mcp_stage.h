@@ -221,6 +221,8 @@ inline constexpr mcp::Resource kResources[] = {
 // McpServer is the group of tests beside a server.
 class McpServer : public Everywhere {
  public:
+  std::size_t max_active = http::ServerOptions().max_active;
+
   mcp::McpServerOptions options(Stage& stage) const {
     return {.name = "t",
             .version = "1",
@@ -246,10 +248,11 @@ class McpServer : public Everywhere {
         expect(made.has_value());
         if (!made) return;
         stage.mcp = &*made;
-        auto server = http::Server::create({.handler = [&made](http::Exchange& exchange) {
+        const auto handler = [&made](http::Exchange& exchange) {
           if (exchange.request().path.starts_with("/.well-known")) return made->serve_metadata(exchange);
           (*made)(exchange);
-        }});
+        };
+        auto server = http::Server::create({.handler = handler, .max_active = max_active});
         auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
         stage.address = listener->local_address();
         expect(server && server->add(std::move(*listener)) && server->start());
