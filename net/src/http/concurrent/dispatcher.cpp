@@ -114,11 +114,11 @@ Connection* Dispatcher::next_or_release(Session& session) noexcept {
       if (connection != nullptr) {
         dequeue(*connection);
       } else {
-        take_back(session);
+        places_.take_back(session);
       }
       return connection;
     }
-    take_back(session);
+    places_.take_back(session);
     granted = places_.grant(coarse_ns());
   }
   tell(granted);
@@ -129,14 +129,9 @@ Connection* Dispatcher::next_or_release(Session& session) noexcept {
 void Dispatcher::release(Session& session) noexcept {
   {
     Locked locked(lock_);
-    take_back(session);
+    places_.take_back(session);
   }
   grant_places();
-}
-
-void Dispatcher::take_back(Session& session) noexcept {
-  pool_.give(*session.buffers);
-  session.buffers = nullptr;
 }
 
 void Dispatcher::dequeue(Connection& connection) noexcept {

@@ -126,7 +126,6 @@ class Dispatcher {
   Connection* next() const noexcept { return queues_.next(gate_.may_begin()); }
   void dequeue(Connection& connection) noexcept;
   bool want_standby() noexcept;
-  void take_back(Session& session) noexcept;
   bool held_up() const noexcept { return queues_.has_pending() && !gate_.may_begin(); }
 
   Engine& engine_;

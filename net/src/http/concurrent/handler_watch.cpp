@@ -32,10 +32,13 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   if (!self.state_.compare_exchange_strong(seen, State::attends, std::memory_order_acquire,
                                            std::memory_order_relaxed)) {
     if (seen == State::none || seen == State::owner_uses) return nullptr;
-    // A child uses the exchange, and watches behind that, in watch_for_owner.
+    // A child uses the exchange, and watches behind that, in watch_for_owner. Its call goes on without the place.
     self.missed_.store(true, std::memory_order_seq_cst);
     seen = State::runs;
-    if (!self.state_.compare_exchange_strong(seen, State::attends, std::memory_order_seq_cst)) return nullptr;
+    if (!self.state_.compare_exchange_strong(seen, State::attends, std::memory_order_seq_cst)) {
+      self.session_->offer(true);
+      return nullptr;
+    }
   }
   self.attend();
   const Client client = self.client_.load(std::memory_order_relaxed);
@@ -112,8 +115,10 @@ bool HandlerWatch::has_children() noexcept {
 }
 
 bool HandlerWatch::lend_place(bool keeps_buffers) noexcept {
-  if (!engine_.lends_places || has_children()) return false;
-  session_->offer(keeps_buffers);
+  if (!engine_.lends_places) return false;
+  const bool shared = has_children();
+  if (shared && !is_owners()) return session_->offered.load(std::memory_order_relaxed);
+  session_->offer(keeps_buffers || shared);
   return true;
 }
 

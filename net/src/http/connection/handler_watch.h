@@ -38,7 +38,7 @@ struct Session;
 // Its children may use the exchange while it waits: pause and resume are theirs then, on another worker too. One that resumes
 // watches again for the handler, which waits on.
 //
-// A handler that begins such a wait offers its place to others (ActivePlace).
+// A handler that begins such a wait offers its place to others (ActivePlace); a child takes it for the moment of a call.
 //
 // A handler that never waits costs its begin and end, and an atomic exchange for each use. One that waits has a system
 // call when more arrives from its client meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads
@@ -109,8 +109,8 @@ class HandlerWatch : coir::detail::Scope {
   void glance() noexcept;
   // lost tells that the connection has failed, or was ended for others.
   void lost() noexcept;
-  // lend_place offers the place before a wait for the client, unless a child of the handler lives, which may be what
-  // waits. hold follows the wait. False: nobody can have the place meanwhile.
+  // lend_place offers the place before a wait for the client, but not for a child, whose handler may compute. hold follows the
+  // wait. False: nobody can have the place meanwhile.
   bool lend_place(bool keeps_buffers) noexcept;
   // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
   void outlive_stop() noexcept { outlives_stop_.store(true, std::memory_order_relaxed); }

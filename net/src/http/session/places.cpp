@@ -20,13 +20,27 @@ bool Session::needs_buffers() const noexcept {
 // worker, or is about to call `hold`: one of the two has the engine's lock first.
 void Session::offer(bool shared) noexcept {
   if constexpr (kFibers) {
-    if (releases_ && !shared) give_back_pages();
+    if (!shared && releases_) give_back_pages();
     engine_.offer(*this, shared || needs_buffers());
   }
 }
 
+// A child offers the place again at once: its handler is in the wait that has offered it, and offers nothing before its next
+// one. So a child waits in line before a call, and others may take the place during the call: the buffers stay (`shared`). It
+// makes no difference what the others do meanwhile:
+//
+//   the owner goes on    the program has its use of the exchange follow the child's: `hold` sees the child's offer
+//   it waits again       its offer changes the child's only by keeps_buffers, which it lowers where no child lives
+//   it begins to wait    about_to_wait finds `runs`, or offers beside the call: under the engine's lock before this
+//                        reclaim, which ends that offer, or behind it, where it finds the offer or makes it
+//   the handler ends     behind its children
+//   a hang-up, the stop  mark and wake the owner and its children, but not who is in line: that wait is shielded
+//   Detached::from       the dispatcher takes an offered place back as well
 void Session::reclaim() noexcept {
-  if constexpr (kFibers) engine_.reclaim(*this);
+  if constexpr (kFibers) {
+    engine_.reclaim(*this);
+    if (!watch_->is_owners()) offer(true);
+  }
 }
 
 // release_buffer gives all of the buffers back. If something lies in them, it offers the place: a handler may wait below a
@@ -37,9 +51,10 @@ void Session::release_buffer() noexcept {
     hold();
     if (phase_ == Phase::head || !flush()) return;
     lends_scratch_ = false;
-    const bool needs = needs_buffers();
-    if (needs) engine_.offer(*this, true);
-    releases_ = needs || !engine_.lend(*this);
+    // A child may have offered the place in `hold`.
+    const bool keeps = needs_buffers() || !watch_->is_owners();
+    if (keeps) engine_.offer(*this, true);
+    releases_ = keeps || !engine_.lend(*this);
   }
 }
 

@@ -58,7 +58,7 @@ struct Session : ActivePlace {
   bool has_own_host() const noexcept;
 
   // offer lets others have the place and what of the buffers is not needed, because the handler is about to wait for
-  // somebody else. `shared`: its children may use the exchange meanwhile. On the handler's fiber.
+  // somebody else. `shared`: its children may use the exchange meanwhile. On the handler's fiber, or on a child's if `shared`.
   void offer(bool shared) noexcept;
 
  private:

@@ -1,12 +1,18 @@
 #include "http/concurrent/queues/offered_places.h"
 
+#include <utility>
+
 namespace coir::http {
 
 bool OfferedPlaces::offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept {
   if (place.offered.load(std::memory_order_relaxed)) {
-    place.keeps_buffers = place.keeps_buffers || keeps_buffers;
-    return false;
+    place.keeps_buffers = keeps_buffers;
+    if (keeps_buffers || place.counted || place.buffers == nullptr) return false;
+    give_buffers(place);
+    return true;
   }
+  // A child has taken the connection over (Detached::from) as its handler began to wait.
+  if (place.buffers == nullptr) return false;
   place.keeps_buffers = keeps_buffers;
   place.offered_ns = now_ns - place.waited_ns;
   place.offered.store(true, std::memory_order_relaxed);
@@ -41,10 +47,20 @@ bool OfferedPlaces::free_one(std::int64_t now_ns) noexcept {
 void OfferedPlaces::take_away(ActivePlace& place) noexcept {
   place.counted = false;
   place.waited_ns = ActivePlace::kLeastWaitNs;
-  if (place.keeps_buffers) return pool_.leave();
-  pool_.give(*place.buffers);
-  place.buffers = nullptr;
+  pool_.leave();
+  if (!place.keeps_buffers) give_buffers(place);
+}
+
+void OfferedPlaces::give_buffers(ActivePlace& place) noexcept {
+  pool_.keep(*std::exchange(place.buffers, nullptr));
   ++without_buffers_;
+}
+
+void OfferedPlaces::take_back(ActivePlace& place) noexcept {
+  const bool offered = place.offered.exchange(false, std::memory_order_relaxed);
+  if (offered && place.counted) offers_.remove(place);
+  if (std::exchange(place.counted, true)) pool_.leave();
+  pool_.keep(*std::exchange(place.buffers, nullptr));
 }
 
 bool OfferedPlaces::give(ActivePlace& place) noexcept {

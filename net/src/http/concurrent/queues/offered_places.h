@@ -38,11 +38,14 @@ class OfferedPlaces {
   OfferedPlaces(const OfferedPlaces&) = delete;
   OfferedPlaces& operator=(const OfferedPlaces&) = delete;
 
-  // offer and lend are Engine's functions of the same names. offer returns true if the place can be taken at once.
+  // offer and lend are Engine's functions of the same names. offer returns true if the place can be taken at once, or its
+  // buffers have been given away.
   bool offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept;
   void lend(ActivePlace& place) noexcept;
   // withdraw ends an offer that nobody has taken. False: somebody has.
   bool withdraw(ActivePlace& place, std::int64_t now_ns) noexcept;
+  // take_back gives all to the pool that an exchange with buffers has, in a handler's wait that has offered it, too.
+  void take_back(ActivePlace& place) noexcept;
   // retake gives a handler a place again if one is free and nobody stands in line before it.
   bool retake(ActivePlace& place) noexcept { return in_line_ == 0 && give(place); }
   void wait_in_line(Returning& returning) noexcept {
@@ -69,6 +72,7 @@ class OfferedPlaces {
 
  private:
   void take_away(ActivePlace& place) noexcept;
+  void give_buffers(ActivePlace& place) noexcept;
   bool give(ActivePlace& place) noexcept;
 
   SessionPool& pool_;
