@@ -53,6 +53,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
 
   // output.cpp
   Outcome take_output() noexcept;
+  Outcome await_output(Deadline first_byte) noexcept;
   Outcome read_more(Deadline deadline) noexcept;
   Outcome take_piece(std::span<char> bytes) noexcept;
   Outcome begin_response() noexcept;

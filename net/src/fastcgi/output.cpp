@@ -32,6 +32,10 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
           return flushed;
         }
       }
+      if (!heard_any && !reused) {
+        if (auto begins = await_output(first_byte); !begins) return begins;
+        continue;
+      }
       read = read_more(heard_any ? Deadline::after(rules.idle) : first_byte);
     }
     if (!read) return read;
@@ -41,6 +45,20 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
     }
   }
   return {};
+}
+
+// await_output waits for the first byte. The session's memory can go to others meanwhile: a request over a new connection is not
+// sent again.
+FastCgiExchange::Outcome FastCgiExchange::await_output(Deadline first_byte) noexcept {
+  session.lends_scratch_ = false;
+  // Parameters of a route lie there, too, where the path holds an escape.
+  if (request.path.find('%') == std::string_view::npos) session.lends_path_ = false;
+  auto ready = await(first_byte);
+  if (!larger) {
+    room = exchange.scratch();
+    head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
+  }
+  return ready;
 }
 
 FastCgiExchange::Outcome FastCgiExchange::read_more(Deadline deadline) noexcept {

@@ -2,6 +2,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
+#include <coir/detail/accounts.h>
+#include <coir/event.h>
 #include <coir/format.h>
 #include <coir/resting_wait.h>
 #include <stdio.h>
@@ -86,6 +88,8 @@ char at(std::size_t place) {
 struct Passed {
   std::optional<coir::http::Upstreams> group;
   std::atomic<bool> heard_all{false};
+  std::atomic<std::size_t> waiting{0};  // requests that an application has heard and does not answer before `go`
+  coir::Event go;
 };
 Passed* g_passed;
 
@@ -257,6 +261,40 @@ TEST(FastCgiExchange, an_application_that_hangs_up_behind_a_head_is_not_blamed) 
 }
 
 // The handler has waited, so that a wait for a hang-up sleeps on the client, and takes the news.
+TEST(FastCgiExchange, a_silent_application_has_an_exchange_hold_no_buffers) {
+  constexpr std::size_t kMostActive = 2, kClients = 6;
+  serving({.handler = pass, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen&) {
+    Passed passed;
+    g_passed = &passed;
+    char url[200];
+    const auto script = [](Peer& peer) {
+      const auto application = std::make_unique<Application>(peer);
+      if (!application->hear_beginning()) return;
+      ++g_passed->waiting;
+      static_cast<void>(g_passed->go.wait());
+      static_cast<void>(application->say("Content-Type: text/plain\n\nhello") && application->end());
+      peer.until_gone();
+    };
+    std::optional<ScriptedServer> application(std::in_place, script, path);
+    passed.group.emplace(std::move(*coir::http::Upstreams::create(coir::format(url, "unix:", std::string_view(path)))));
+    const std::size_t before = coir::account::http.used();
+    static std::array<std::optional<Client>, kClients> clients;
+    for (auto& client : clients) expect(client.emplace(address).say(kGet));
+    expect(until([&] { return passed.waiting == kClients; }, soon()));
+    // The last to come keep theirs as long as nobody wants them.
+    expect(coir::account::http.used() - before < (kMostActive + 1) * Server::request_bytes());
+    passed.go.set();
+    for (auto& client : clients) {
+      expect(client->hear("hello"));
+      client.reset();
+    }
+    expect(server.stop(soon()).has_value());
+    passed.group.reset();
+    application.reset();
+    ::unlink(path);
+  });
+}
+
 TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
   Passed passed;
   g_passed = &passed;
