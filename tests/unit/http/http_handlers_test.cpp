@@ -3,6 +3,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/blocking.h>
+#include <coir/events.h>
+#include <coir/http/websocket.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
 #include <sys/mman.h>
@@ -536,6 +538,41 @@ TEST(HttpHandlers, a_server_outlives_the_nursery_in_which_it_was_started) {
     expect(client.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("now\n") && client.hear_the_end());
     expect(server->stop(soon()).has_value());
   });
+}
+
+// Scopes of the handler are open where it opens the stream.
+TEST(HttpHandlers, a_stream_is_opened_in_a_scope_or_a_nursery_behind_a_wait_that_the_clients_end_has_ended) {
+  static constexpr std::string_view kUpgrade =
+      "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+  const auto in_a_scope = [](Exchange& exchange) {
+    const coir::CancelScope patience(Deadline::after(24h));
+    seen_by(exchange).expect(!seen_by(exchange).wait());
+    const auto stream = coir::http::EventStream::open(exchange);
+    // The end of the wait before does not apply to the stream.
+    seen_by(exchange).expect(stream && !coir::cancelled());
+    ++seen_by(exchange).answered;
+  };
+  const auto in_a_nursery = [](Exchange& exchange) {
+    coir::Nursery nursery;
+    seen_by(exchange).expect(!seen_by(exchange).wait());
+    const auto socket = coir::http::accept_websocket(exchange);
+    seen_by(exchange).expect(socket && !coir::cancelled());
+    ++seen_by(exchange).answered;
+  };
+  for (const bool socket : {false, true}) {
+    for (const bool stops : {false, true}) {
+      const ServerOptions options =
+          socket ? ServerOptions{.handler = in_a_nursery} : ServerOptions{.handler = in_a_scope};
+      serving(options, [&](Server& server, const Address& address, Seen& seen) {
+        Client client(address);
+        expect(client.say(socket ? kUpgrade : kGet) && until([&] { return seen.waiting == 1; }, soon()));
+        stops ? server.begin_stop() : client.end_its_side();
+        expect(client.hear(socket ? "HTTP/1.1 101 " : "HTTP/1.1 200 ") && client.hear("\r\n\r\n"));
+        expect(until([&] { return seen.answered == 1; }, soon()));
+      });
+    }
+  }
 }
 
 }  // namespace http_handlers_test

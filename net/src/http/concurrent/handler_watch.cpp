@@ -230,11 +230,12 @@ bool HandlerWatch::finish() noexcept {
   used_.store(false, std::memory_order_relaxed);
   const bool noticed = watching_ ? let_go() : take_noticed();
   if (cancelled.load(std::memory_order_relaxed)) {
-    // The reason that ended this handler does not apply to the next one.
-    coir::detail::leave(*this);
+    // The reason that ended this handler does not apply to the next one, nor to a stream that this one opens (Detached):
+    // scopes of its own may be open then, so that this one stays in its place. A canceller holds the lock from before the
+    // mark until it touches the scope for the last time, and let_go has taken back all that could cancel it anew.
+    const Locked wait_for_them(lock);
     cancelled.store(false, std::memory_order_relaxed);
     reason.store(nullptr, std::memory_order_relaxed);
-    coir::detail::enter(*this, Deadline::never());
   }
   return noticed;
 }
