@@ -97,6 +97,11 @@ void pass(Exchange& exchange) {
   coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kRules);
 }
 
+void wait_and_pass(Exchange& exchange) {
+  static_cast<void>(coir::sleep(1ms));
+  pass(exchange);
+}
+
 // The descriptor of a client whose content comes as the wait for its hang-up is next taken back; -1: none.
 std::atomic<int> g_client{-1};
 
@@ -307,10 +312,6 @@ TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
   char url[32];
   passed.group.emplace(
       std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
-  const auto wait_and_pass = [](Exchange& exchange) {
-    static_cast<void>(coir::sleep(1ms));
-    pass(exchange);
-  };
   serving({.handler = wait_and_pass}, [&](Server&, const Address& address, Seen&) {
     Client client(address);
     g_client = client.stream.fd();
@@ -319,6 +320,35 @@ TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
     expect(g_client == -1);
     g_client = -1;
   });
+}
+
+TEST(FastCgiExchange, a_server_that_stops_lets_a_script_answer_behind_a_handler_that_has_waited) {
+  std::atomic<bool> asked{false}, go{false};
+  Passed passed;
+  g_passed = &passed;
+  const ScriptedServer upstream([&](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    while (application->hear_beginning()) {
+      asked = true;
+      until([&] { return go.load(); });
+      if (!application->say("Content-Length: 5\n\nhello") || !application->end()) return;
+    }
+  });
+  char url[32];
+  passed.group.emplace(
+      std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  for (const coir::http::Handler handler : {coir::http::Handler(pass), coir::http::Handler(wait_and_pass)}) {
+    serving({.handler = handler}, [&](Server& server, const Address& address, Seen&) {
+      asked = go = false;
+      Client client(address);
+      expect(client.say("GET /app HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+      expect(until([&] { return asked.load(); }, soon()));
+      coir::test::until_polled();
+      server.begin_stop();
+      go = true;
+      expect(client.hear("HTTP/1.1 200 ") && client.hear("Connection: close\r\n") && client.hear("hello"));
+    });
+  }
 }
 
 #if COIR_TLS

@@ -67,6 +67,7 @@ class Gateway : public HandlerServer {
     Forwarder* forwarder;
     UpstreamGroup* group;
     ForwardRules rules;
+    bool waits_first = false;  // the handler has waited by then
   };
 
   TlsContextSlot* tls = nullptr;  // null: plain clients
@@ -80,6 +81,7 @@ class Gateway : public HandlerServer {
     if (tls == nullptr) look_often(options);
     options.handler = [](Exchange& exchange) {
       Stage& stage = *stage_;
+      if (stage.waits_first) static_cast<void>(sleep(std::chrono::milliseconds(1)));
       stage.forwarder->forward(exchange, *stage.group, stage.rules);
     };
     std::optional<ScriptedServer> upstream;

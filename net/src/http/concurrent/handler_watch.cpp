@@ -130,7 +130,7 @@ void HandlerWatch::attend() noexcept {
     wake_ = connection_->wake;
     connection_->wake = woken;
     connection_->watch = this;
-    if (!outlives_stop_.load(std::memory_order_relaxed))
+    if (!outlives_stop_.load(std::memory_order_seq_cst))
       stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   }
   // acquire pairs with the release in woken: the record is the owner's again.
@@ -146,7 +146,7 @@ void HandlerWatch::attend() noexcept {
 // server_stops is false while a select that has the case `stopping` has yet to be told: the source's lock, which a watch
 // takes, orders that before.
 bool HandlerWatch::server_stops() noexcept {
-  if (outlives_stop_.load(std::memory_order_relaxed) || !engine_.stops.cancelled()) return false;
+  if (outlives_stop_.load(std::memory_order_seq_cst) || !engine_.stops.cancelled()) return false;
   stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   return true;
 }
@@ -238,6 +238,16 @@ bool HandlerWatch::finish() noexcept {
     reason.store(nullptr, std::memory_order_relaxed);
   }
   return noticed;
+}
+
+// outlive_stop: an earlier wait has left a watch for the stop, unless the exchange has been used since. If another fiber is
+// in `attends`, enter waits for it. If a child uses the exchange, it takes the watch back, and the one that follows its use
+// finds the mark: seq_cst, as the change to `runs` that ends the use.
+void HandlerWatch::outlive_stop() noexcept {
+  outlives_stop_.store(true, std::memory_order_seq_cst);
+  if (!enter(State::attends)) return;
+  stop_watch_.reset();
+  leave_to_others();
 }
 
 void HandlerWatch::forget() noexcept {

@@ -112,8 +112,9 @@ class HandlerWatch : coir::detail::Scope {
   // lend_place offers the place before a wait for the client, but not for a child, whose handler may compute. hold follows the
   // wait. False: nobody can have the place meanwhile.
   bool lend_place(bool keeps_buffers) noexcept;
-  // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
-  void outlive_stop() noexcept { outlives_stop_.store(true, std::memory_order_relaxed); }
+  // outlive_stop has this handler's waits go on from now on when the server stops, which then waits for its answer. It may
+  // yield.
+  void outlive_stop() noexcept;
 
   // These are Exchange's functions of the same names.
   Case client_gone() noexcept;
