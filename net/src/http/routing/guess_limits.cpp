@@ -8,6 +8,7 @@
 
 #include "http/connection/coarse_clock.h"
 #if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #endif
 
@@ -62,7 +63,7 @@ std::optional<GuessLimits::Place> GuessLimits::enter(std::uint64_t client) noexc
 
 void GuessLimits::leave(Place place, bool wrong) noexcept {
   const std::uint32_t now = now_ms();
-  unsigned failures = 0;
+  [[maybe_unused]] unsigned failures = 0;
   {
     const Locked locked(lock_);
     Client& one = clients_[place];
@@ -74,12 +75,17 @@ void GuessLimits::leave(Place place, bool wrong) noexcept {
     one.seen_ms = now;
     failures = one.failures;
   }
-  if constexpr (COIR_NO_ASYNC) return;  // a pause here would hold back everybody
+#if !COIR_NO_ASYNC  // there a pause would hold back everybody
   const auto pause = pause_after(failures);
   if (pause.count() == 0) return;
   // relaxed: a count that is a bound, and carries nothing.
-  if (held_back_.fetch_add(1, std::memory_order_relaxed) < most_ / 2) static_cast<void>(sleep(pause));
+  if (held_back_.fetch_add(1, std::memory_order_relaxed) < most_ / 2) {
+    // A client that has ended its side still reads the verdict: it waits like any other.
+    const Shield shield(Deadline::never());
+    static_cast<void>(sleep(pause));
+  }
   held_back_.fetch_sub(1, std::memory_order_relaxed);
+#endif
 }
 
 }  // namespace coir::http

@@ -3,6 +3,10 @@
 #include "net/src/http/routing/guess_limits.h"
 
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
+#if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
+#endif
 
 #include <algorithm>
 #include <initializer_list>
@@ -68,5 +72,23 @@ TEST(HttpGuessLimits, the_third_wrong_password_and_those_after_it_cost_time) {
   CHECK(guess(1) >= 200ms);
 #endif
 }
+
+#if !COIR_NO_ASYNC
+// It still reads the verdict.
+TEST(HttpGuessLimits, a_client_that_ends_its_side_waits_for_the_verdict_too) {
+  GuessLimits limits(8);
+  std::int64_t took_ns = 0;
+  {
+    coir::CancelScope ended;
+    ended.cancel();
+    for (int i = 0; i < 3; ++i) {
+      const auto begin = coir::monotonic_ns();
+      limits.leave(*limits.enter(1), true);
+      took_ns = coir::monotonic_ns() - begin;
+    }
+  }
+  CHECK(std::chrono::nanoseconds(took_ns) >= 50ms);
+}
+#endif
 
 }  // namespace http_guess_limits_test
