@@ -392,6 +392,28 @@ TEST(HttpServer, half_a_head_does_not_hold_up_the_stop) {
   stopped_beside_half_a_head([](Server&, Visitor&) {});
 }
 
+// The answer before has told the client that the connection stays open.
+TEST(HttpServer, a_request_that_comes_before_its_connection_rests_is_answered_though_the_server_stops) {
+  static std::atomic<Server*> stops;
+  static std::atomic<int> client;
+  constexpr static std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const auto handler = [](Exchange& exchange) {
+    exchange.respond(200, "text/plain", "answer\n");
+    if (Server* const server = stops.exchange(nullptr)) {
+      server->begin_stop();
+      static_cast<void>(::send(client, kGet.data(), kGet.size(), MSG_NOSIGNAL));
+    }
+  };
+  beside_server({.handler = handler}, [&](Server& server, const Address&, Visitor& visitor) {
+    client = visitor.stream.fd();
+    stops = &server;
+    visitor.say(kGet);
+    visitor.hear_the_end();
+    CHECK(visitor.heard().find("answer\n") != visitor.heard().rfind("answer\n"));
+    CHECK(visitor.heard().find("Connection: close\r\n") > visitor.heard().find("answer\n"));
+  });
+}
+
 #if !COIR_NO_ASYNC
 TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops) {
   stopped_beside_half_a_head([](Server& server, Visitor& visitor) {
@@ -519,6 +541,31 @@ TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
     server.begin_stop();
     LONGS_EQUAL(0, server.gauges().open);
   });
+}
+
+// With one worker the server learns of nothing that comes while the fiber that stops it runs.
+TEST(HttpServer, a_request_that_has_come_to_an_idle_connection_is_answered_though_the_server_stops) {
+  auto server = Server::create({.handler = echo, .idle_timeout = 10min});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  const auto ran = coir::run_until_idle({.workers = 1, .default_stack = 65'536}, [&] {
+    CHECK(server->start().has_value());
+    visit_once(address, [&](Visitor& visitor) {
+      constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+      visitor.say(kGet);
+      visitor.hear_until("\r\n\r\n0\n");
+      CHECK(until([&] { return server->gauges().idle == 1; }, soon()));
+      visitor.have = 0;
+      CHECK(::send(visitor.stream.fd(), kGet.data(), kGet.size(), MSG_NOSIGNAL) > 0);
+      server->begin_stop();
+      visitor.hear_the_end();
+      CHECK(visitor.has("Connection: close\r\n") && visitor.heard().ends_with("\r\n\r\n0\n"));
+    });
+    CHECK(server->stop(soon()).has_value());
+  });
+  CHECK(ran.has_value());
 }
 #endif
 

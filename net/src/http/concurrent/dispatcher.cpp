@@ -6,7 +6,6 @@
 #include "http/concurrent/fiber_engine.h"
 #include "http/connection/coarse_clock.h"
 #include "http/connection/half_head.h"
-#include "http/connection/shed.h"
 #include "http/session/session.h"
 
 namespace coir::http {
@@ -144,38 +143,6 @@ bool Dispatcher::want_standby() noexcept {
   if (standby_ || next() == nullptr || places_.any_in_line() || !places_.has_place(coarse_ns())) return false;
   standby_ = true;
   stackless_ = false;
-  return true;
-}
-
-bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
-  if (engine_.stopping()) {
-    if (connection.has_half_head) return false;
-    close(connection);
-    return true;
-  }
-  connection.stream.rest();
-  connection.since_ns = since_ns;
-  {
-    // Before the record is armed, for from then on wake may run on another worker and take it out.
-    Locked locked(lock_);
-    queues_.rest(connection);
-  }
-  const auto armed = arm_resting_wait(connection, connection.stream.fd());
-  if (armed) return true;
-  {
-    Locked locked(lock_);
-    queues_.unrest(connection);
-  }
-  if (armed.error() == ErrorCode::busy) {
-    connection.stream.mark_readable();
-    return false;
-  }
-  // The kernel is short of what a wait takes. A client that has had no answer yet gets a refusal.
-  if (connection.requests == 0) {
-    engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
-    shed(connection.stream, connection.tls != nullptr);
-  }
-  close(connection);
   return true;
 }
 

@@ -49,6 +49,9 @@ class Dispatcher {
   static void wake(RestingWait& resting) noexcept;
   // serve_soon queues a connection that stands in no list and whose client has sent something.
   void serve_soon(Connection& connection) noexcept;
+  // serve_arrived does that if the client has sent something since the connection went to rest, which is not to be lost:
+  // closed over it, the kernel would reset the connection.
+  [[nodiscard]] bool serve_arrived(Connection& connection) noexcept;
   // serve_waiting serves a connection that waits, and further ones behind it. By the SessionHost.
   void serve_waiting() noexcept;
   // spawn_missing spawns a fiber where connections wait, a session is free, and an earlier spawn has failed.
@@ -59,7 +62,7 @@ class Dispatcher {
   // await_hurry waits until a place is wanted and none is free, or for `calm`. False: the caller is cancelled.
   [[nodiscard]] bool await_hurry(std::chrono::nanoseconds calm) noexcept;
 
-  // These are Engine's functions of the same names.
+  // These are Engine's functions of the same names; resting.cpp has `rest`, serve_arrived and close_resting.
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
   void close(Connection& connection) noexcept;
   Connection* next_or_release(Session& session) noexcept;
@@ -105,6 +108,9 @@ class Dispatcher {
       close(*connection);
     }
   }
+
+  // close_resting closes and counts those that have rested since then, and serves those whose clients have sent something.
+  void close_resting(Atomic<std::uint64_t>& counter, std::int64_t not_after_ns) noexcept;
 
   // free_sessions gives the memory of unused sessions, at most so many, to the system and returns the bytes.
   // free_surplus frees what was not needed since its last call, but for one session, and unused records.

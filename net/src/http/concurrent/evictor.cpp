@@ -7,7 +7,6 @@
 #include "http/connection/coarse_clock.h"
 #include "http/connection/half_head.h"
 #include "http/connection/shed.h"
-#include "socket/kernel.h"
 
 namespace coir::http {
 
@@ -44,15 +43,13 @@ Connection* Evictor::take_evictable(bool& one_ends_soon) noexcept {
       return resting != nullptr ? resting : queues.take_half_head(since);
     });
     if (connection == nullptr) return nullptr;
-    if (!kernel::has_input(connection->stream.fd())) {
+    if (!dispatcher_.serve_arrived(*connection)) {
       dispatcher_.end_handshake(*connection);
       refuse_half_head(*connection);
       engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
       return connection;
     }
     one_ends_soon = true;
-    connection->stream.mark_readable();
-    dispatcher_.serve_soon(*connection);
   }
 }
 

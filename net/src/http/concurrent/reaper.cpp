@@ -27,8 +27,7 @@ void Reaper::run() noexcept {
     if (options.heartbeat != nullptr) options.heartbeat->report();
     const std::int64_t now = coarse_ns();
     const std::int64_t rested_since = now - std::chrono::nanoseconds(options.idle_timeout).count();
-    dispatcher_.close_each(engine_.counters.expired,
-                           [&](ConnectionQueues& queues) { return queues.take_longest_resting(rested_since); });
+    dispatcher_.close_resting(engine_.counters.expired, rested_since);
     close_late_handshakes();
     serve_half_heads(now - std::chrono::nanoseconds(options.header_timeout).count());
     engine_.keepers.look_around(now);
@@ -67,7 +66,7 @@ void Reaper::serve_half_heads(std::int64_t not_after_ns) noexcept {
 void Reaper::close_all_resting() noexcept {
   serve_half_heads(INT64_MAX);
   Atomic<std::uint64_t>& counter = engine_.counters.stopped_idle;
-  dispatcher_.close_each(counter, [](ConnectionQueues& queues) { return queues.take_longest_resting(INT64_MAX); });
+  dispatcher_.close_resting(counter, INT64_MAX);
   dispatcher_.close_each(
       counter, [](ConnectionQueues& queues) { return queues.take_handshake([](const Connection&) { return true; }); });
 }
