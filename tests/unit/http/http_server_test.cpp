@@ -499,7 +499,12 @@ TEST(HttpServer, a_listener_is_added_and_removed_while_it_serves) {
   CHECK(kept);
 }
 
-TEST(HttpServer, who_waits_at_a_listener_that_is_removed_is_served) {
+namespace {
+
+// expect_to_be_let_in has three clients wait at a listener, which `end` has the server close.
+template <class End>
+void expect_to_be_let_in(bool ask_before, End end) {
+  constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
   auto server = Server::create({.handler = echo});
   CHECK(server.has_value());
   int served = 0;
@@ -517,12 +522,12 @@ TEST(HttpServer, who_waits_at_a_listener_that_is_removed_is_served) {
     for (int& each : clients) {
       each = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       CHECK_EQUAL(0, ::connect(each, reinterpret_cast<const sockaddr*>(&to), sizeof to));
+      if (ask_before) CHECK(::send(each, kGet.data(), kGet.size(), MSG_NOSIGNAL) > 0);
     }
-    server->remove(*number);
+    end(*server, *number);
     for (const int each : clients) {
-      constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
       char answer[15] = {};
-      if (::send(each, kGet.data(), kGet.size(), MSG_NOSIGNAL) > 0 &&
+      if ((ask_before || ::send(each, kGet.data(), kGet.size(), MSG_NOSIGNAL) > 0) &&
           coir::wait(each, coir::Direction::readable, soon()) && ::recv(each, answer, sizeof answer, 0) > 0)
         served += std::string_view(answer, sizeof answer) == "HTTP/1.1 200 OK";
       coir::close_fd(each);
@@ -531,6 +536,16 @@ TEST(HttpServer, who_waits_at_a_listener_that_is_removed_is_served) {
   });
   CHECK(ran.has_value());
   LONGS_EQUAL(3, served);
+}
+
+}  // namespace
+
+TEST(HttpServer, who_waits_at_a_listener_that_is_removed_is_served) {
+  expect_to_be_let_in(false, [](Server& server, std::size_t number) { server.remove(number); });
+}
+
+TEST(HttpServer, who_has_asked_at_a_listener_is_served_though_the_server_stops) {
+  expect_to_be_let_in(true, [](Server& server, std::size_t) { server.begin_stop(); });
 }
 
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {

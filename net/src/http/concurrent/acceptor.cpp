@@ -53,7 +53,19 @@ void Acceptor::accept_all(Listening& from) noexcept {
     }
     if (!sleep(50ms)) break;
   }
+  // A handshake is not begun any more.
+  if (engine_.stopping() && from.tls == nullptr) let_in(from);
   listener.close();
+}
+
+// let_in accepts the clients that wait at a listener already: closed with it, the kernel would reset their connections.
+void Acceptor::let_in(Listening& from) noexcept {
+  constexpr int kMost = 256;
+  for (int each = 0; each < kMost && !MemoryWatch::critical(); ++each) {
+    auto accepted = from.listener.accept(Deadline::now());
+    if (!accepted) return;
+    admit(std::move(*accepted), from);
+  }
 }
 
 // admit finds a record for a new connection and puts it to rest. Its request may be there already, but to ask costs
@@ -126,18 +138,12 @@ std::expected<std::size_t, Error> Acceptor::add(TcpListener&& listener, TlsConte
 
 void Acceptor::remove(std::size_t number) noexcept {
   Listening& gone = listening_[number];
-  // Clients that wait already are let in: closed with the listener, the kernel would reset their connections.
-  constexpr int kMost = 256;
 #if COIR_TLS
   const bool served = started_ && (gone.tls == nullptr || gone.tls->current());
 #else
   const bool served = started_;
 #endif
-  for (int each = 0; served && each < kMost && !MemoryWatch::critical(); ++each) {
-    auto accepted = gone.listener.accept(Deadline::now());
-    if (!accepted) break;
-    admit(std::move(*accepted), gone);
-  }
+  if (served) let_in(gone);
   gone.listener.close();
   static_cast<void>(gone.fiber.cancel());
   // Not ended by the caller's cancellation: the next listener takes this place.

@@ -37,6 +37,7 @@ class Acceptor {
   };
 
   bool start(Listening& listening) noexcept;
+  void let_in(Listening& from) noexcept;
   void accept_all(Listening& from) noexcept;
   bool await_memory() noexcept;
   void admit(TcpStream&& stream, const Listening& from) noexcept;
