@@ -139,7 +139,7 @@ struct McpClientCounters {
   Atomic<std::uint64_t> sessions = 0;    // begun with a legacy server, or found out that a server is modern
   Atomic<std::uint64_t> resumed = 0;     // streams that went on by Last-Event-ID
   Atomic<std::uint64_t> cancelled = 0;   // requests that the server was told to drop
-  Atomic<std::uint64_t> ignored = 0;     // messages that nobody waits for, and such as are none
+  Atomic<std::uint64_t> ignored = 0;     // messages that nobody waits for, such as are none, refused subscriptions
   Atomic<std::uint64_t> starts = 0;      // of the program
   Atomic<std::uint64_t> garbage = 0;     // lines of the program that are no message, or too long
   Atomic<std::uint64_t> complaints = 0;  // lines of its standard error, logged or not
@@ -209,7 +209,8 @@ class McpClient {
 
   // listen has options.told called with changes until the stream ends, the deadline passes or the caller is cancelled;
   // without a deadline it goes on. Success: the server has ended it in good order. With a legacy server a broken stream
-  // is resumed where that can be. After any end changes may have been missed. Errors: as a request's; unsupported (the
+  // is resumed where that can be, and resources that it refuses to watch are left out (McpClientCounters::ignored).
+  // After any end changes may have been missed. Errors: as a request's; unsupported (the
   // server tells of no changes), timed_out, cancelled.
   [[nodiscard]] std::expected<void, Failure> listen(const Changes& changes, const CallOptions& options) noexcept;
 

@@ -123,7 +123,10 @@ std::expected<void, Failure> McpClient::listen(const Changes& changes, const Cal
       GrowingText params;
       if (auto written = write_uri(params, uri); !written) return std::unexpected(Failure(written.error()));
       auto subscribed = request({.method = "resources/subscribe", .params = params.view(), .repeatable = true});
-      if (!subscribed) return std::unexpected(std::move(subscribed.error()));
+      if (subscribed) continue;
+      // One that is refused costs no other.
+      if (subscribed.error().code() == 0) return std::unexpected(std::move(subscribed.error()));
+      state_->counters.ignored.fetch_add(1, std::memory_order_relaxed);
     }
     const McpRequest none{};
     detail::Ask ask{.request = none, .options = options, .to_listen = true};

@@ -17,6 +17,9 @@ static_assert(static_cast<int>(Listed::tools) == static_cast<int>(ItemKind::tool
 constexpr std::string_view kIds[] = {"name", "uri", "uriTemplate", "name"};
 constexpr ItemKind kKinds[] = {ItemKind::tools, ItemKind::resources, ItemKind::templates, ItemKind::prompts};
 
+// How often in a row a server may refuse for a reason that may pass before that is put down to a resource.
+constexpr std::uint32_t kMostRefusals = 3;
+
 bool names_by_uri(ItemKind kind) noexcept {
   return kind == ItemKind::resources || kind == ItemKind::templates;
 }
@@ -145,8 +148,12 @@ std::expected<void, Failure> Mounted::listen(CancelScope& scope) noexcept {
   const Shield shield(Deadline::never());
   const auto held = relisten.lock();
   listening = nullptr;
-  hears.store(false, std::memory_order_relaxed);
   return listened;
+}
+
+std::chrono::milliseconds Mounted::pause_after(std::uint32_t fruitless) const noexcept {
+  const auto pause = options.pause * (std::int64_t{1} << std::min(fruitless, 16u));
+  return std::min<std::chrono::milliseconds>(pause, options.longest_pause);
 }
 
 std::expected<void, Error> Mounted::follow() noexcept {
@@ -154,31 +161,34 @@ std::expected<void, Error> Mounted::follow() noexcept {
   for (;;) {
     const auto had = refresh_all();
     if (had) {
-      fruitless = 0;
+      const Deadline proven = Deadline::after(pause_after(fruitless));
       CancelScope scope;
       const auto listened = listen(scope);
+      const bool heard = hears.exchange(false, std::memory_order_relaxed);
       if (!listened && scope.caused(listened.error().error())) {
         make_all_stale();
         continue;
       }
-      if (!listened && listened.error().error().ends_waits()) return std::unexpected(listened.error().error());
+      const Error error = listened ? Error{} : listened.error().error();
+      if (error.ends_waits()) return std::unexpected(error);
+      // If a server refuses, one of the resources may be why, and the latest is left out. If the reason may pass, all are
+      // named a few times more.
+      const bool refused = !listened && listened.error().code() != 0;
+      const bool for_good = refused && (error == ErrorCode::unsupported || error == ErrorCode::invalid ||
+                                        error == ErrorCode::not_found);
+      if (for_good && watched.drop_newest()) continue;
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
-      const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
-      if (tells_none) {
-        // It may tell of its lists all the same.
-        if (!watched.current().empty() && listened.error().code() != 0) {
-          watched.drop_all();
-          continue;
-        }
+      if (for_good || error == ErrorCode::unsupported) {
         if (auto slept = sleep(options.longest_pause); !slept) return slept;
         continue;
       }
+      if (refused && fruitless >= kMostRefusals) static_cast<void>(watched.drop_newest());
+      if (heard && proven.passed()) fruitless = 0;
       make_all_stale();
     } else if (had.error().ends_waits()) {
       return had;
     }
-    const auto pause = options.pause * (std::int64_t{1} << std::min(fruitless++, 16u));
-    if (auto slept = sleep(std::min<std::chrono::milliseconds>(pause, options.longest_pause)); !slept) return slept;
+    if (auto slept = sleep(pause_after(fruitless++)); !slept) return slept;
   }
 }
 

@@ -65,6 +65,7 @@ struct Mounted {
   std::expected<void, Error> ask_for(ItemKind kind) noexcept;
   std::expected<void, Error> refresh_all() noexcept;
   void make_all_stale() noexcept;
+  std::chrono::milliseconds pause_after(std::uint32_t fruitless) const noexcept;
   void take_change(const Notification& change) noexcept;
   std::expected<void, Failure> listen(CancelScope& scope) noexcept;
   void changed(ItemKind kind) noexcept {

@@ -11,8 +11,8 @@
 namespace coir::mcp::detail {
 
 WatchedUris::~WatchedUris() {
-  drop_all();
-  static_cast<void>(current());
+  for (Name* each : places_) free(each);
+  while (dropped_ != nullptr) free(std::exchange(dropped_, dropped_->next));
 }
 
 WatchedUris::Name* WatchedUris::make(std::string_view offered, std::string_view own) noexcept {
@@ -67,6 +67,7 @@ std::expected<bool, Error> WatchedUris::add(std::string_view offered, std::strin
       if (find(own) != nullptr) {
         is_new = false;
       } else if (Name** const room = find_room(own.size())) {
+        made->number = ++added_;
         *room = std::exchange(made, nullptr);
         is_new = true;
       }
@@ -85,6 +86,7 @@ std::span<const std::string_view> WatchedUris::current() noexcept {
   {
     const Locked locked(lock_);
     dropped = std::exchange(dropped_, nullptr);
+    named_ = added_;
     for (const Name* each : places_) {
       if (each != nullptr) names_[count++] = each->own();
     }
@@ -99,11 +101,15 @@ std::string_view WatchedUris::offered(std::string_view own) noexcept {
   return found != nullptr ? (*found)->offered() : std::string_view();
 }
 
-void WatchedUris::drop_all() noexcept {
+bool WatchedUris::drop_newest() noexcept {
   const Locked locked(lock_);
+  Name** newest = nullptr;
   for (Name*& each : places_) {
-    if (each != nullptr) drop(each);
+    if (each == nullptr || each->number > named_) continue;
+    if (newest == nullptr || each->number > (*newest)->number) newest = &each;
   }
+  if (newest != nullptr) drop(*newest);
+  return newest != nullptr;
 }
 
 }  // namespace coir::mcp::detail

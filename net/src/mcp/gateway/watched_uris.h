@@ -34,8 +34,8 @@ class WatchedUris {
   std::span<const std::string_view> current() noexcept;
   // offered is the name of an upstream's resource here; absent: it has no place.
   std::string_view offered(std::string_view own) noexcept;
-  // drop_all frees all places.
-  void drop_all() noexcept;
+  // drop_newest frees the place of the one that was added last of those that `current` has named. False: there is none.
+  bool drop_newest() noexcept;
 
  private:
   // Name is what a place holds; its text lies behind it.
@@ -46,6 +46,7 @@ class WatchedUris {
     Name* next = nullptr;  // of those that have no place any more
     std::uint16_t size = 0;
     std::uint16_t own_at = 0;
+    std::uint32_t number = 0;  // counts what was added
   };
 
   static Name* make(std::string_view offered, std::string_view own) noexcept;
@@ -58,6 +59,8 @@ class WatchedUris {
   const GatewayOptions& options_;
   Spinlock lock_;
   Name* places_[kMost] = {};
+  std::uint32_t added_ = 0;
+  std::uint32_t named_ = 0;  // `added_` as `current` has seen it
   Name* dropped_ = nullptr;  // which the listening fiber may still have
   std::string_view names_[kMost];
 };

@@ -85,7 +85,8 @@ int error_code(const ReplyBlock& block) noexcept {
   const auto error = block.document.root().find("error");
   const auto code = error ? error->find("code") : std::nullopt;
   const auto number = code && code->kind() == JsonKind::number ? code->integer<int>() : std::unexpected(Error{});
-  return number ? *number : kInternalError;
+  // 0 is "none" to callers; some servers answer their own failures by it.
+  return number && *number != 0 ? *number : kInternalError;
 }
 
 Error error_by_code(int code) noexcept {

@@ -1,0 +1,188 @@
+// coir/mcp/gateway.h: what clients hear of mounted servers, some of which refuse a part or are slow.
+
+#include <CppUTest/TestHarness.h>
+
+#include "tests/unit/mcp/gateway/front.h"
+
+namespace mcp_gateway_changes_test {
+
+using namespace std::chrono_literals;
+using namespace coir::mcp;
+using namespace coir::test;
+using coir::Deadline;
+
+namespace {
+
+constexpr std::string_view kAcknowledged =
+    R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})";
+constexpr std::string_view kUpdated =
+    R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"t:good"}})";
+
+// Listening is a client of a front that listens for one resource, until its end.
+class Listening {
+ public:
+  Listening(Front& front, std::string_view uri)
+      : front_(front), uri_(uri), fiber_(coir::spawn([this] {
+          CallOptions options = patience();
+          options.told = [this](const Notification& notification) {
+            heard_ += notification.method == "notifications/resources/updated";
+          };
+          static_cast<void>(front_.client().listen({.uris = std::span(&uri_, 1)}, options));
+        })) {}
+  ~Listening() {
+    if (!fiber_.cancel() || !fiber_.join()) __builtin_trap();
+  }
+  bool hears() {
+    return until([this] { return heard_ > 0; }, Deadline::after(20s));
+  }
+
+ private:
+  Front& front_;
+  const std::string_view uri_;
+  std::atomic<unsigned> heard_ = 0;
+  coir::Fiber fiber_;
+};
+
+// old answers as a server of 2025-11-25 with the tool `add` and a template.
+bool old(McpPeer& server) {
+  if (server.is("server/discover")) return server.empty("400 Bad Request");
+  if (server.is("initialize")) return server.result(R"("protocolVersion":"2025-11-25","capabilities":{})");
+  if (server.is("notifications/initialized")) return server.empty("202 Accepted");
+  if (server.is("tools/list")) return server.result(R"("tools":[{"name":"add","inputSchema":{}}])");
+  if (server.is("resources/list")) return server.result(R"("resources":[])");
+  if (server.is("prompts/list")) return server.result(R"("prompts":[])");
+  if (server.is("resources/templates/list")) {
+    return server.result(R"("resourceTemplates":[{"uriTemplate":"t:{x}","name":"t"}])");
+  }
+  return server.result(R"("content":[])");
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(McpGatewayChanges, WithMounts) {};
+
+TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
+  // Servers say it by a code of their own, or by 0.
+  for (const int code : {-32002, -32603, 0}) {
+    with([&] {
+      std::atomic<bool> good = false, bad = false;
+      const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+        if (server.is("resources/subscribe") && server.says("t:bad")) {
+          bad = true;
+          return server.error(code, "200 OK");
+        }
+        if (server.is("resources/subscribe")) good = true;
+        if (!server.gets("GET ")) return old(server);
+        server.begin_events();
+        if (bad) server.event(kUpdated);
+        server.peer().until_gone();
+        return false;
+      }));
+      const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+      Front front(mounts);
+      front.until_up();
+      Listening first(front, "t:good");
+      until([&] { return good.load(); });
+      const Listening second(front, "t:bad");
+      expect(first.hears());
+    });
+  }
+}
+
+TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) {
+  with([&] {
+    std::atomic<bool> first_is_known = false, refused = false;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      const bool has_first = server.says("t:good"), has_second = server.says("t:more");
+      if (has_first && has_second && !refused.exchange(true)) return server.error(kBusy, "503 Service Unavailable");
+      server.begin_events();
+      server.event(kAcknowledged);
+      if (has_first) first_is_known = true;
+      if (has_first && refused) server.event(kUpdated);
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    Front front(mounts);
+    front.until_up();
+    Listening first(front, "t:good");
+    until([&] { return first_is_known.load(); });
+    const Listening second(front, "t:more");
+    expect(first.hears());
+  });
+}
+
+TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_older_stay) {
+  // A server that refuses for a reason that might pass is asked a few times first.
+  for (const int code : {kInvalidParams, kInternalError}) {
+    with([&] {
+      std::atomic<bool> first_is_known = false, refused = false;
+      const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+        if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+        if (server.says("t:bad")) {
+          refused = true;
+          return server.error(code, "200 OK");
+        }
+        server.begin_events();
+        server.event(kAcknowledged);
+        if (server.says("t:good")) {
+          first_is_known = true;
+          if (refused) server.event(kUpdated);
+        }
+        server.peer().until_gone();
+        return false;
+      }));
+      const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+      Front front(mounts);
+      front.until_up();
+      Listening first(front, "t:good");
+      until([&] { return first_is_known.load(); });
+      const Listening second(front, "t:bad");
+      expect(first.hears());
+    });
+  }
+}
+
+TEST(McpGatewayChanges, a_stream_that_ends_at_once_is_begun_less_and_less_often) {
+  with([&] {
+    constexpr auto kPause = 30ms;
+    constexpr std::int64_t kStreams = 7;
+    std::atomic<unsigned> streams = 0;
+    std::atomic<std::int64_t> first_ns = 0, last_ns = 0;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      const unsigned number = ++streams;
+      if (number == 1) first_ns = coir::monotonic_ns();
+      if (number == kStreams) last_ns = coir::monotonic_ns();
+      server.begin_events();
+      return server.event(kAcknowledged) && server.result_event(R"("resultType":"complete")") && server.end_events();
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    Front front(mounts, {.pause = kPause});
+    until([&] { return last_ns != 0; });
+    // Each pause is twice the one before; on a machine that needs the pause for a stream, that and the pause have passed.
+    const std::int64_t pause_ns = std::chrono::nanoseconds(kPause).count();
+    expect(last_ns - first_ns >= 2 * (kStreams - 2) * pause_ns);
+  });
+}
+
+TEST(McpGatewayChanges, a_refusal_is_no_failure_of_the_server) {
+  // A request that is answered by the code 0 has been answered.
+  with([&] {
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (!server.is("tools/call")) return modern(server, kAdd);
+      return server.error(0, "200 OK", R"({"why":1})");
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}, .failures = 1, .rest = 60s}};
+    Front front(mounts);
+    front.until_up();
+    for (int i = 0; i < 2; ++i) {
+      const auto refused = front.client().call("up_add", {}, patience());
+      expect(!refused && refused.error().code() == kInternalError && refused.error().data() == R"({"why":1})");
+    }
+    expect(!front.gateway().gauges(0).is_resting);
+  });
+}
+
+}  // namespace mcp_gateway_changes_test
