@@ -109,8 +109,8 @@ bool print_budget(const Options& options, const coir::http::MemoryPlan& budget) 
 #endif
 #if COIRD_MCP
   if (options.mcp.path != nullptr) line("mcp", coir::account::mcp.ceiling(), "bytes");
-  if (options.mcp.mounts.count != 0)  // three fibers of each, beside the lists that the account holds
-    line("mcp_mounts", options.mcp.mounts.count * 3 * budget.fiber, "bytes");
+  if (options.mcp.mounts.count != 0)  // three fibers of each and one, beside the lists that the account holds
+    line("mcp_mounts", (options.mcp.mounts.count * 3 + 1) * budget.fiber, "bytes");
 #endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});

@@ -79,7 +79,7 @@ struct MountGauges {
 // Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each, whose URIs have at
 // most 4,096 bytes. One more is refused: kBusy. If the upstream refuses one, that one is left out, the latest first.
 //
-// Memory: account::mcp, for the lists and each call; a program's or a listener's fiber and two more for each mount.
+// Memory: account::mcp, for the lists and each call; three fibers for each mount.
 class Gateway {
  public:
   // create makes ready and connects to nothing. Errors: invalid (a prefix, an upstream's options, no mounts), limit (over

@@ -72,9 +72,9 @@ void Catalogue::put(CatalogueBlock* block, std::chrono::nanoseconds fresh, std::
   release(old);
 }
 
-void Catalogue::keep_for(std::chrono::nanoseconds span) noexcept {
+void Catalogue::rest_for(std::chrono::nanoseconds span) noexcept {
   const Locked locked(lock_);
-  fresh_until_ = Deadline::after(span);
+  rests_until_ = Deadline::after(span);
 }
 
 bool Catalogue::is_fresh() noexcept {
@@ -82,10 +82,15 @@ bool Catalogue::is_fresh() noexcept {
   return block_ != nullptr && !fresh_until_.passed();
 }
 
+bool Catalogue::is_due() noexcept {
+  const Locked locked(lock_);
+  return block_ != nullptr && fresh_until_.passed() && rests_until_.passed();
+}
+
 void Catalogue::make_stale() noexcept {
   const Locked locked(lock_);
   ++changes_;
-  fresh_until_ = Deadline::now();
+  fresh_until_ = rests_until_ = Deadline::now();
 }
 
 bool Catalogue::known() noexcept {

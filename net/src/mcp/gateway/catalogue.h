@@ -73,11 +73,13 @@ class Catalogue {
   // count of that time, and stays stale.
   std::uint32_t changes() noexcept;
 
-  // keep_for has the list that is there count as fresh for a while: it could not be had anew.
-  void keep_for(std::chrono::nanoseconds span) noexcept;
+  // rest_for has the list that is there serve for a while: it could not be had anew. It stays stale.
+  void rest_for(std::chrono::nanoseconds span) noexcept;
 
-  // is_fresh tells whether the list need not be asked for; make_stale that it must. known: there is one.
+  // is_fresh tells whether the list need not be asked for; make_stale that it must. is_due: there is a list, it is stale,
+  // and does not rest. known: there is one.
   bool is_fresh() noexcept;
+  bool is_due() noexcept;
   void make_stale() noexcept;
   bool known() noexcept;
 
@@ -87,6 +89,7 @@ class Catalogue {
   Spinlock lock_;
   CatalogueBlock* block_ = nullptr;
   Deadline fresh_until_ = Deadline::now();
+  Deadline rests_until_ = Deadline::now();
   std::uint32_t changes_ = 0;
 };
 

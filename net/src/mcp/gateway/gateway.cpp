@@ -120,15 +120,16 @@ bool GatewayState::hand_out(Mounted& from, ItemKind kind, Items& into) noexcept 
 }
 
 void GatewayState::list(ItemKind kind, Items& into) noexcept {
-  const auto is_stale = [&](Mounted* each) {
-    return each->up.load(std::memory_order_relaxed) && each->list(kind).known() && !each->list(kind).is_fresh();
+  const auto is_due = [&](Mounted* each) {
+    return each->up.load(std::memory_order_relaxed) && each->list(kind).is_due();
   };
-  if (std::ranges::any_of(all(), is_stale)) {
+  if (std::ranges::any_of(all(), is_due)) {
     CancelScope scope(Deadline::after(kPatience));
     static_cast<void>(all_of(all(), [&](Mounted* each) {
-      if (is_stale(each) && !each->refresh(kind)) each->list(kind).keep_for(options.fresh);
+      if (is_due(each)) each->refresh_soon(kind);
     }));
   }
+  for (Mounted* const each : all()) each->note_offered(kind);
   for (Mounted* const each : all()) {
     if (!hand_out(*each, kind, into)) return;
   }
@@ -206,6 +207,7 @@ std::expected<void, Error> Gateway::run() noexcept {
     Nursery nursery;
     for (Mounted* const each : state_->all()) {
       nursery.start({.name = "mcp mount"}, [each] { return each->follow(); });
+      nursery.start({.name = "mcp lists"}, [each] { return each->keep_lists(); });
       nursery.start({.name = "mcp program"}, [each] { return each->client.run(); });
     }
     outcome = nursery.join();

@@ -66,8 +66,11 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
     differs = before.get() == nullptr ? block->count != 0 : before.get()->items.view() != block->items.view();
   }
   list(kind).put(block, fresh, changes);
-  // The client knows the changes that the upstream has announced.
-  if (!knew && !was_told.load(std::memory_order_relaxed) && differs) changed(kind);
+  // A client that has the latest list knows the changes that the upstream has announced.
+  const bool is_news = !knew && !was_told.load(std::memory_order_relaxed);
+  if (outdated[static_cast<std::size_t>(kind)].exchange(false, std::memory_order_relaxed) || is_news) {
+    if (differs) changed(kind);
+  }
   return {};
 }
 
@@ -95,6 +98,29 @@ std::expected<void, Error> Mounted::refresh_all() noexcept {
     if (auto fresh = refresh(kind); !fresh) return fresh;
   }
   return {};
+}
+
+void Mounted::refresh_soon(ItemKind kind) noexcept {
+  const auto had = refresh(kind);
+  if (had) return;
+  list(kind).rest_for(options.fresh);
+  if (had.error().ends_waits()) wanted.set();
+}
+
+void Mounted::note_offered(ItemKind kind) noexcept {
+  if (!list(kind).is_fresh()) outdated[static_cast<std::size_t>(kind)].store(true, std::memory_order_relaxed);
+}
+
+std::expected<void, Error> Mounted::keep_lists() noexcept {
+  for (;;) {
+    if (auto waited = wanted.wait(); !waited) return waited;
+    wanted.reset();
+    const auto had = refresh_all();
+    if (had) continue;
+    if (had.error().ends_waits()) return had;
+    wanted.set();
+    if (auto slept = sleep(options.longest_pause); !slept) return slept;
+  }
 }
 
 void Mounted::take_change(const Notification& change) noexcept {
@@ -174,8 +200,8 @@ std::expected<void, Error> Mounted::follow() noexcept {
       // If a server refuses, one of the resources may be why, and the latest is left out. If the reason may pass, all are
       // named a few times more.
       const bool refused = !listened && listened.error().code() != 0;
-      const bool for_good = refused && (error == ErrorCode::unsupported || error == ErrorCode::invalid ||
-                                        error == ErrorCode::not_found);
+      const bool for_good =
+          refused && (error == ErrorCode::unsupported || error == ErrorCode::invalid || error == ErrorCode::not_found);
       if (for_good && watched.drop_newest()) continue;
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       if (for_good || error == ErrorCode::unsupported) {

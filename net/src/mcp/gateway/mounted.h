@@ -32,9 +32,11 @@ struct Mounted {
   Breaker breaker;
   Semaphore turns;
   Catalogue lists[kItemKinds];
-  Mutex listing;                  // one fiber at a time asks for lists
-  Atomic<bool> hears = false;     // of changes
-  Atomic<bool> told[kItemKinds];  // of a change of this list, since it was last asked for
+  Mutex listing;                      // one fiber at a time asks for lists
+  Atomic<bool> hears = false;         // of changes
+  Atomic<bool> told[kItemKinds];      // of a change of this list, since it was last asked for
+  Atomic<bool> outdated[kItemKinds];  // a client was given a stale list since it was last had
+  Event wanted;                       // a list took longer than a client waits
   WatchedUris watched;
   Mutex relisten;                    // held for `listening`
   CancelScope* listening = nullptr;  // around the stream of changes; cancelled where that is to begin anew
@@ -46,6 +48,12 @@ struct Mounted {
 
   // refresh asks for a list unless the one that is kept is fresh. Errors: as McpClient::list; limit (over max_list).
   std::expected<void, Error> refresh(ItemKind kind) noexcept;
+  // refresh_soon does so for a client, within a scope that is its patience; keep_lists, which runs for ever, goes on where that
+  // was not enough, so that a slow server's list comes all the same. note_offered: the client is given what is there. Errors
+  // of keep_lists: cancelled, timed_out.
+  void refresh_soon(ItemKind kind) noexcept;
+  std::expected<void, Error> keep_lists() noexcept;
+  void note_offered(ItemKind kind) noexcept;
   // follow keeps the lists: it asks for them until they are there, then listens for changes, for ever. Errors:
   // cancelled, timed_out.
   std::expected<void, Error> follow() noexcept;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kAcknowledged =
     R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})";
+constexpr std::string_view kToolsChanged =
+    R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})";
 constexpr std::string_view kUpdated =
     R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"t:good"}})";
 
@@ -164,6 +166,41 @@ TEST(McpGatewayChanges, a_stream_that_ends_at_once_is_begun_less_and_less_often)
     // Each pause is twice the one before; on a machine that needs the pause for a stream, that and the pause have passed.
     const std::int64_t pause_ns = std::chrono::nanoseconds(kPause).count();
     expect(last_ns - first_ns >= 2 * (kStreams - 2) * pause_ns);
+  });
+}
+
+TEST(McpGatewayChanges, a_list_that_takes_longer_than_clients_wait_comes_all_the_same) {
+  with([&] {
+    std::atomic<bool> changed = false;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (server.is("tools/list") && changed) {
+        usleep(3'000'000);  // clients wait for two seconds
+        return modern(server, R"({"name":"new","inputSchema":{}})");
+      }
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      server.begin_events();
+      server.event(kAcknowledged);
+      while (!changed) usleep(1000);
+      server.event(kToolsChanged);
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    {
+      Front front(mounts);
+      front.until_up();
+      unsigned before = front.changes;
+      changed = true;
+      until([&] { return front.changes > before; });
+      before = front.changes;
+      expect(front.names(Listed::tools) == "up_add ");
+      // Until the list is there the upstream itself knows the name.
+      expect(front.client().call("up_new", {}, patience()).has_value());
+      // A client that was given the old list hears of the new one.
+      expect(until([&] { return front.changes > before; }, Deadline::after(60s)));
+      expect(front.names(Listed::tools) == "up_new ");
+    }
+    changed = true;
   });
 }
 
