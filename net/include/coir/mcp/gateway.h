@@ -63,7 +63,7 @@ struct GatewayOptions {
 // MountGauges is a snapshot of one mount.
 struct MountGauges {
   std::string_view prefix;
-  bool up = false;          // its lists were had, and the latest call or list was answered
+  bool up = false;          // its lists were had or refused, and the latest call or list was answered
   bool is_resting = false;  // it is left alone
   std::uint32_t calls = 0;  // under way
   std::uint64_t answered = 0, failed = 0;

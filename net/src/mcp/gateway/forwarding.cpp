@@ -76,28 +76,17 @@ bool ask_on(Call& call, const Question& question, JsonWriter& answer) noexcept {
   return out.finish();
 }
 
-// settle ends a call by what came of it, and has the breaker know.
+// settle ends a call by what came of it, and has the mount know.
 void settle(Mounted& to, Call& call, const std::expected<Answer, Failure>& outcome) noexcept {
-  if (outcome || outcome.error().code() != 0) {
-    to.breaker.succeeded();
-    to.note(true);
-    if (outcome) return call.result_json(outcome->text());
-    return call.refuse(outcome.error().code(), outcome.error().message(), outcome.error().data());
+  to.ended(outcome ? nullptr : &outcome.error());
+  if (outcome) return call.result_json(outcome->text());
+  if (const int code = outcome.error().code(); code != 0) {
+    return call.refuse(code, outcome.error().message(), outcome.error().data());
   }
   const Error error = outcome.error().error();
-  if (error.ends_waits()) {
-    to.breaker.given_up();
-    return call.refuse(kCancelled, "the call was cancelled");
-  }
-  // A fault of one message says nothing of the server.
-  if (error == ErrorCode::limit || error == ErrorCode::no_memory) {
-    to.breaker.given_up();
-    return say(
-        to, call, error == ErrorCode::limit ? kTooLarge : kBusy,
-        error == ErrorCode::limit ? " has answered more than is allowed" : " cannot be asked for want of memory");
-  }
-  to.breaker.failed();
-  to.note(false);
+  if (error.ends_waits()) return call.refuse(kCancelled, "the call was cancelled");
+  if (error == ErrorCode::limit) return say(to, call, kTooLarge, " has answered more than is allowed");
+  if (error == ErrorCode::no_memory) return say(to, call, kBusy, " cannot be asked for want of memory");
   if (error == ErrorCode::timed_out) return say(to, call, kTimedOut, " does not answer in time");
   if (error == ErrorCode::unsupported) return say(to, call, kUpstream, " speaks no revision that is known here");
   say(to, call, kUpstream, " does not answer");

@@ -31,15 +31,29 @@ bool fits_template(std::string_view uri, std::string_view uri_template) noexcept
   return parameter == uri_template.npos ? uri == uri_template : uri.starts_with(uri_template.substr(0, parameter));
 }
 
+bool Mounted::has_lists() noexcept {
+  return std::ranges::all_of(lists, [](Catalogue& each) { return each.known(); });
+}
+
 void Mounted::note(bool got_answer) noexcept {
-  const bool has_all = std::ranges::all_of(lists, [](Catalogue& each) { return each.known(); });
-  up.store(got_answer && has_all, std::memory_order_relaxed);
+  up.store(got_answer && has_lists(), std::memory_order_relaxed);
   (got_answer ? answered : failed).fetch_add(1, std::memory_order_relaxed);
 }
 
-std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
+void Mounted::ended(const Failure* failure) noexcept {
+  if (failure == nullptr || failure->code() != 0) {
+    breaker.succeeded();
+    return note(true);
+  }
+  const Error error = failure->error();
+  if (error.ends_waits() || error == ErrorCode::limit || error == ErrorCode::no_memory) return breaker.given_up();
+  breaker.failed();
+  note(false);
+}
+
+std::expected<void, Failure> Mounted::ask_for(ItemKind kind) noexcept {
   auto made = Catalogue::make_block(mount.max_list);
-  if (!made) return std::unexpected(made.error());
+  if (!made) return std::unexpected(Failure(made.error()));
   CatalogueBlock* const block = *made;
   // A change that is announced from here on may be missing in the answer.
   const std::uint32_t changes = list(kind).changes();
@@ -51,12 +65,12 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
     if (name && !name->empty()) kept = Catalogue::add(*block, *name, text);
     return kept.has_value();
   };
-  const auto listed = client.list(static_cast<Listed>(kind), keep, {.deadline = Deadline::after(mount.deadline)});
+  auto listed = client.list(static_cast<Listed>(kind), keep, {.deadline = Deadline::after(mount.deadline)});
   // A server without such a list says that the method is unknown.
   const bool none = !listed && listed.error().code() == kMethodNotFound;
   if ((!listed && !none) || !kept) {
     Catalogue::drop(block);
-    return kept ? std::unexpected(listed.error().error()) : kept;
+    return std::unexpected(kept ? std::move(listed.error()) : Failure(kept.error()));
   }
   std::chrono::milliseconds fresh = listed ? listed->fresh : std::chrono::milliseconds(0);
   if (fresh.count() == 0) fresh = hears.load(std::memory_order_relaxed) ? options.fresh_if_told : options.fresh;
@@ -81,16 +95,21 @@ std::expected<void, Error> Mounted::refresh(ItemKind kind) noexcept {
   if (list(kind).is_fresh()) return {};
   if (!breaker.let()) return std::unexpected(Error{ErrorCode::temporary});
   const auto asked = ask_for(kind);
-  if (asked) {
-    breaker.succeeded();
-  } else if (asked.error().ends_waits()) {
-    breaker.given_up();
-    return asked;
-  } else {
-    breaker.failed();
+  ended(asked ? nullptr : &asked.error());
+  if (asked) return {};
+  const Error error = asked.error().error();
+  const bool is_refused = asked.error().code() != 0 || error == ErrorCode::limit;
+  if (!is_refused && error != ErrorCode::no_memory) return std::unexpected(error);
+  // The server's other lists are as good as ever. The old one serves, or an empty one, and is asked for now and then.
+  if (!list(kind).known()) {
+    const auto none = is_refused ? Catalogue::make_block(0) : std::unexpected(error);
+    if (!none) return std::unexpected(none.error());
+    list(kind).put(*none);
   }
-  note(asked.has_value());
-  return asked;
+  if (is_refused) up.store(has_lists(), std::memory_order_relaxed);
+  list(kind).rest_for(options.fresh);
+  wanted.set();
+  return {};
 }
 
 std::expected<void, Error> Mounted::refresh_all() noexcept {
@@ -116,9 +135,9 @@ std::expected<void, Error> Mounted::keep_lists() noexcept {
     if (auto waited = wanted.wait(); !waited) return waited;
     wanted.reset();
     const auto had = refresh_all();
-    if (had) continue;
-    if (had.error().ends_waits()) return had;
-    wanted.set();
+    if (!had && had.error().ends_waits()) return had;
+    if (!had) wanted.set();
+    if (!wanted.is_set()) continue;
     if (auto slept = sleep(options.longest_pause); !slept) return slept;
   }
 }

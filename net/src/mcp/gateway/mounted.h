@@ -36,7 +36,7 @@ struct Mounted {
   Atomic<bool> hears = false;         // of changes
   Atomic<bool> told[kItemKinds];      // of a change of this list, since it was last asked for
   Atomic<bool> outdated[kItemKinds];  // a client was given a stale list since it was last had
-  Event wanted;                       // a list took longer than a client waits
+  Event wanted;                       // a list took longer than a client waits, or was not had
   WatchedUris watched;
   Mutex relisten;                    // held for `listening`
   CancelScope* listening = nullptr;  // around the stream of changes; cancelled where that is to begin anew
@@ -46,7 +46,8 @@ struct Mounted {
 
   Catalogue& list(ItemKind kind) noexcept { return lists[static_cast<std::size_t>(kind)]; }
 
-  // refresh asks for a list unless the one that is kept is fresh. Errors: as McpClient::list; limit (over max_list).
+  // refresh asks for a list unless the one that is kept is fresh. A list that the server refuses, or that is too long,
+  // or for which there is no memory, stays as it is. Errors, where the server has not answered: as McpClient::list.
   std::expected<void, Error> refresh(ItemKind kind) noexcept;
   // refresh_soon does so for a client, within a scope that is its patience; keep_lists, which runs for ever, goes on where that
   // was not enough, so that a slow server's list comes all the same. note_offered: the client is given what is there. Errors
@@ -67,10 +68,14 @@ struct Mounted {
   std::string_view of_prefix(ItemKind kind, std::string_view name) const noexcept;
   bool has(ItemKind kind, std::string_view own) noexcept;
 
-  void note(bool got_answer) noexcept;
+  // ended takes how a request has ended; null: with a result. An error of JSON-RPC is an answer, too, and a fault of one
+  // message says nothing of the server.
+  void ended(const Failure* failure) noexcept;
 
  private:
-  std::expected<void, Error> ask_for(ItemKind kind) noexcept;
+  bool has_lists() noexcept;
+  void note(bool got_answer) noexcept;
+  std::expected<void, Failure> ask_for(ItemKind kind) noexcept;
   std::expected<void, Error> refresh_all() noexcept;
   void make_all_stale() noexcept;
   std::chrono::milliseconds pause_after(std::uint32_t fruitless) const noexcept;

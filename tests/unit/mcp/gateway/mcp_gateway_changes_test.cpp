@@ -204,6 +204,37 @@ TEST(McpGatewayChanges, a_list_that_takes_longer_than_clients_wait_comes_all_the
   });
 }
 
+TEST(McpGatewayChanges, a_list_that_is_refused_or_too_long_takes_nothing_else_away) {
+  with([&] {
+    std::atomic<bool> changed = false;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (server.is("prompts/list")) return server.error(kInternalError, "200 OK");
+      if (server.is("tools/list") && changed) return modern(server, R"({"name":"new","inputSchema":{}})");
+      if (!server.is("subscriptions/listen")) {
+        return modern(server, kAdd, R"({"uri":"r:1","name":"a name that is too long for the whole list"})");
+      }
+      server.begin_events();
+      server.event(kAcknowledged);
+      while (!changed) usleep(1000);
+      server.event(kToolsChanged);
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {
+        {.prefix = "up", .upstream = {.url = upstream.url("/mcp")}, .failures = 2, .rest = 60s, .max_list = 64}};
+    {
+      Front front(mounts);
+      expect(until([&] { return front.is_up(0); }, Deadline::after(20s)));
+      for (int i = 0; i < 6; ++i) expect(front.client().call("up_add", {}, patience()).has_value());
+      expect(front.names(Listed::tools) == "up_add " && front.names(Listed::prompts).empty() &&
+             front.names(Listed::resources).empty() && front.names(Listed::templates) == "t:{x} ");
+      changed = true;
+      expect(until([&] { return front.names(Listed::tools) == "up_new "; }, Deadline::after(20s)));
+    }
+    changed = true;
+  });
+}
+
 TEST(McpGatewayChanges, a_refusal_is_no_failure_of_the_server) {
   // A request that is answered by the code 0 has been answered.
   with([&] {
