@@ -50,7 +50,7 @@ struct Notification {
 struct Question {
   std::string_view method;
   JsonView params;
-  std::string_view text;  // params as JSON
+  std::string_view text;  // params as JSON, absent where there are none
   std::string_view key;   // by which a modern server knows the question, as JSON writes it; empty for others
 };
 

@@ -188,6 +188,7 @@ bool Call::require(Capability capability) noexcept {
 
 std::expected<JsonView, Error> Call::ask(std::string_view key, Capability what, std::string_view params) noexcept {
   Incoming& in = state_.in;
+  if (params.empty()) params = "{}";
   const bool modern = in.era() == Era::modern;
   const bool known = what != Capability::elicitation || in.version >= Version::v2025_06_18;
   if (!client_can(what) || !known || (!modern && !in.reply.may_stream())) {

@@ -25,6 +25,10 @@ void lines(mcp::Call& call) {
   call.progress(1, 2);
   call.result_json("{\n  \"content\": [\r\n]}");
 }
+void where(mcp::Call& call) {
+  const auto answer = call.ask("where", mcp::Capability::roots, {});
+  call.text(answer ? "answered" : "not answered");
+}
 
 }  // namespace
 
@@ -196,6 +200,22 @@ TEST(McpSessions, a_legacy_client_is_asked_on_the_stream) {
                .starts_with("HTTP/1.1 202"));
     expect(peer.hears(R"("text":"Ann")"));
   });
+}
+
+TEST(McpSessions, a_question_without_params_is_whole) {
+  static constexpr mcp::Tool kWhere[] = {mcp::tool<where>({.name = "where"})};
+  serving([](mcp::McpServerOptions& options) { options.tools = kWhere; },
+          [&](Stage& stage, http::Server&) {
+            std::string hello = initialize();
+            hello.replace(hello.find(R"("elicitation":{})"), 16, R"("roots":    {  })");
+            const std::string heard = ask(stage.address, hello);
+            const std::string session = heard.substr(heard.find("Mcp-Session-Id: ") + 16, 32);
+            McpPeer peer(stage.address);
+            peer.say(legacy_call(session, 7, "where"));
+            expect(peer.hears(R"("method":"roots/list","params":{}})"));
+            ask(stage.address, legacy(session, R"({"jsonrpc":"2.0","id":1,"result":{"roots":[]}})"));
+            expect(peer.hears(R"("text":"answered")"));
+          });
 }
 
 TEST(McpSessions, one_session_more_takes_the_place_of_the_most_silent) {

@@ -130,7 +130,7 @@ class Call {
                                         std::uint32_t max_tokens) noexcept;
   // roots asks for the client's folders; the answer has "roots". Errors: as elicit.
   std::expected<JsonView, Error> roots(std::string_view key) noexcept;
-  // ask is any of the three by its JSON params. Errors: as elicit.
+  // ask is any of the three by its JSON params; empty: none. Errors: as elicit.
   std::expected<JsonView, Error> ask(std::string_view key, Capability what, std::string_view params) noexcept;
 
   // keep_state has the client bring `state` back with its answers, in the modern era. It is authenticated, bound to the
