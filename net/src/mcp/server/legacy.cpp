@@ -54,14 +54,16 @@ void take(ServerCore& core, Session& session, const Message& message) noexcept {
   }
 }
 
-[[gnu::noinline]] void refuse_message(Reply& reply, const MessageId& id, const RpcFlaw& flaw) noexcept {
+[[gnu::noinline]] void refuse_message(const ServerCore& core, Reply& reply, const MessageId& id,
+                                      const RpcFlaw& flaw) noexcept {
   char room[200];
-  JsonText text(room);
+  Text text(room, core.options.max_result_bytes);
   {
     JsonWriter out(text);
     write_error(out, id, flaw.code, flaw.what);
+    static_cast<void>(out.finish());
   }
-  reply.finish(200, text.view());
+  reply.finish(200, text.failed() ? std::string_view("{}") : text.view());
 }
 
 }  // namespace
@@ -161,11 +163,11 @@ void answer_batch(Posted& posted, Session& session, JsonView batch) noexcept {
       if (message && message->kind != MessageKind::request) {
         take(core, session, *message);
       } else if (message && !std::exchange(is_first, false) && !core.may_ask(posted.who)) {
-        refuse_message(reply, id, {kBusy, kTooMany});
+        refuse_message(core, reply, id, {kBusy, kTooMany});
       } else if (message) {
         answer_request(posted, reply, session, *message);
       } else {
-        refuse_message(reply, id, message.error());
+        refuse_message(core, reply, id, message.error());
       }
     }
   }

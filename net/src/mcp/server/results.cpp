@@ -8,6 +8,8 @@ namespace coir::mcp {
 
 namespace {
 
+constexpr std::size_t kBriefMessage = 64;  // whose characters may be six each as JSON
+
 void put_id(Text& out, const MessageId& id) noexcept {
   char digits[24];
   if (id.is_text) {
@@ -15,6 +17,21 @@ void put_id(Text& out, const MessageId& id) noexcept {
   } else {
     put(out, format(digits, id.number));
   }
+}
+
+[[gnu::noinline]] void put_error(Text& out, const MessageId& id, int code, std::string_view message,
+                                 std::string_view data) noexcept {
+  put(out, R"({"jsonrpc":"2.0","id":)");
+  put_id(out, id);
+  char begin[40];
+  put(out, format(begin, R"(,"error":{"code":)", code));
+  put(out, R"(,"message":)");
+  put_quoted(out, message);
+  if (!data.empty()) {
+    put(out, R"(,"data":)");
+    put(out, data);
+  }
+  put(out, "}}");
 }
 
 }  // namespace
@@ -67,22 +84,17 @@ void send_result(Incoming& in, Text& out) noexcept {
 void refuse(Incoming& in, int status, int code, std::string_view message, std::string_view data) noexcept {
   in.code = code;
   if (in.outcome == "ok") in.outcome = "refused";
-  char room[512];
-  Text out(room, 16 * 1024);
-  put(out, R"({"jsonrpc":"2.0","id":)");
-  put_id(out, in.message.id);
-  char begin[40];
-  put(out, format(begin, R"(,"error":{"code":)", code));
-  put(out, R"(,"message":)");
-  put_quoted(out, message);
-  if (!data.empty()) {
-    put(out, R"(,"data":)");
-    put(out, data);
-  }
-  put(out, "}}");
   // The legacy era tells errors by 200.
-  in.reply.finish(in.era() == Era::legacy && status != 503 ? 200 : status,
-                  out.failed() ? std::string_view("{}") : out.view());
+  if (in.era() == Era::legacy && status != 503) status = 200;
+  char room[512];
+  Text whole(room, in.core.options.max_result_bytes);
+  put_error(whole, in.message.id, code, message, data);
+  if (!whole.failed()) return in.reply.finish(status, whole.view());
+  // An error that is too long, or for which there is no memory, ends the client's request all the same.
+  Text brief(room, sizeof room);
+  char words[kBriefMessage];
+  put_error(brief, in.message.id, code, format(words, cut(message, sizeof words)), {});
+  in.reply.finish(status, brief.failed() ? std::string_view("{}") : brief.view());
 }
 
 void answer_plain(http::Exchange& exchange, int status, const MessageId& id, int code, std::string_view message,

@@ -29,6 +29,10 @@ void where(mcp::Call& call) {
   const auto answer = call.ask("where", mcp::Capability::roots, {});
   call.text(answer ? "answered" : "not answered");
 }
+constexpr std::size_t kWhyBytes = 20'000;
+void refuse(mcp::Call& call) {
+  call.refuse(-32050, "no", '"' + std::string(kWhyBytes, 'y') + '"');
+}
 
 }  // namespace
 
@@ -216,6 +220,32 @@ TEST(McpSessions, a_question_without_params_is_whole) {
             ask(stage.address, legacy(session, R"({"jsonrpc":"2.0","id":1,"result":{"roots":[]}})"));
             expect(peer.hears(R"("text":"answered")"));
           });
+}
+
+TEST(McpSessions, a_refusal_has_its_code_however_long_it_is) {
+  static constexpr mcp::Tool kRefuse[] = {mcp::tool<refuse>({.name = "refuse"})};
+  for (const bool has_room : {true, false}) {
+    serving(
+        [has_room](mcp::McpServerOptions& options) {
+          options.tools = kRefuse;
+          if (!has_room) options.max_result_bytes = 4096;
+        },
+        [&](Stage& stage, http::Server&) {
+          const std::string refusal = ask(stage.address, legacy_call(begin(stage.address), 7, "refuse"));
+          expect(holds(refusal, R"({"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"no")"));
+          expect(refusal.ends_with(has_room ? "yyy\"}}" : R"("message":"no"}})"));
+        });
+  }
+}
+
+TEST(McpSessions, a_flaw_in_a_batch_is_answered_however_long_its_id_is) {
+  serving([&](Stage& stage) {
+    const std::string id = '"' + std::string(120, 'i') + '"';
+    std::string request =
+        legacy(begin(stage.address, "2025-03-26"), R"([{"jsonrpc":"2.0","id":)" + id + R"(,"method":7}])");
+    request.replace(request.find("2025-11-25"), 10, "2025-03-26");
+    expect(holds(ask(stage.address, request), R"([{"jsonrpc":"2.0","id":)" + id + R"(,"error":{"code":-32600)"));
+  });
 }
 
 TEST(McpSessions, one_session_more_takes_the_place_of_the_most_silent) {
