@@ -31,12 +31,11 @@ std::optional<Place> parse_place(std::string_view text) noexcept {
 // follow sends what a stream has recorded behind the place, and what it records from then on.
 void follow(ServerCore& core, http::Detached& connection, Session& session, RecordedStream& stream,
             std::uint32_t after) noexcept {
-  const auto patience = [&] { return Deadline::after(connection.options().write_timeout); };
   for (;;) {
     stream.changed.reset();
     Text event({}, core.options.max_stream_bytes + 64);
     if (const std::uint32_t number = read_recorded(stream, after, event)) {
-      if (!connection.stream().write(event.view(), patience())) return;
+      if (!send_patiently(connection, event.view())) return;
       after = number;
       continue;
     }
@@ -44,7 +43,7 @@ void follow(ServerCore& core, http::Detached& connection, Session& session, Reco
     const auto won = select(
         {Case::opened(stream.changed), Case::cancelled(connection.stops()), Case::after(core.options.keep_alive)});
     if (!won || won->index == 1) return;
-    if (won->index == 2 && !connection.stream().write(":\n\n", patience())) return;
+    if (won->index == 2 && !send_patiently(connection, ":\n\n")) return;
   }
 }
 

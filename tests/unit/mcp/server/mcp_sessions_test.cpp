@@ -1,5 +1,7 @@
 // The legacy era: sessions, calls that outlive their connections, streams that are followed again.
 
+#include <algorithm>
+
 #include "mcp_stage.h"
 
 namespace mcp_sessions_test {
@@ -32,6 +34,11 @@ void where(mcp::Call& call) {
 constexpr std::size_t kWhyBytes = 20'000;
 void refuse(mcp::Call& call) {
   call.refuse(-32050, "no", '"' + std::string(kWhyBytes, 'y') + '"');
+}
+constexpr std::size_t kHugeBytes = 8 * 1024 * 1024;
+void huge(mcp::Call& call) {
+  call.progress(1, 2);
+  call.text(std::string(kHugeBytes, 'x'));
 }
 
 }  // namespace
@@ -245,6 +252,37 @@ TEST(McpSessions, a_flaw_in_a_batch_is_answered_however_long_its_id_is) {
         legacy(begin(stage.address, "2025-03-26"), R"([{"jsonrpc":"2.0","id":)" + id + R"(,"method":7}])");
     request.replace(request.find("2025-11-25"), 10, "2025-03-26");
     expect(holds(ask(stage.address, request), R"([{"jsonrpc":"2.0","id":)" + id + R"(,"error":{"code":-32600)"));
+  });
+}
+
+TEST(McpSessions, a_client_that_takes_a_long_event_slowly_gets_all_of_it) {
+  static constexpr mcp::Tool kHuge[] = {mcp::tool<huge>({.name = "huge"})};
+  constexpr auto kPatience = 1000ms;
+  everywhere([&] {
+    mcp::McpServerOptions options{.tools = kHuge, .max_result_bytes = 2 * kHugeBytes};
+    auto made = mcp::McpServer::create(options);
+    auto server = http::Server::create({.handler = *made, .write_timeout = kPatience});
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    const Address address = listener->local_address();
+    expect(server && server->add(std::move(*listener)) && server->start());
+    McpPeer peer(address);
+    const int little = 64 * 1024;
+    ::setsockopt(peer.stream.fd(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    peer.say(legacy_call(begin(address), 7, "huge", R"(,"_meta":{"progressToken":1})"));
+    static char piece[64 * 1024];
+    std::size_t xs = 0;
+    std::string end;
+    for (Deadline slow = Deadline::never();;) {
+      const auto got = peer.stream.read(piece, soon());
+      if (!got || *got == 0) break;
+      xs += static_cast<std::size_t>(std::count(piece, piece + *got, 'x'));
+      end.assign(piece + *got - std::min<std::size_t>(*got, 16), piece + *got);
+      // The server begins the long event once it has made the text.
+      if (slow.is_never() && xs > 0) slow = Deadline::after(kPatience + kPatience / 2);
+      if (!slow.passed()) static_cast<void>(sleep(kPatience / 20));
+    }
+    expect(xs >= kHugeBytes && end.ends_with("}\n\n"));
+    expect(server->stop(soon()).has_value());
   });
 }
 
