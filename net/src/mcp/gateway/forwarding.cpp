@@ -22,18 +22,19 @@ void say(const Mounted& to, Call& call, int code, std::string_view what) noexcep
               coir::format(room, prefix.empty() ? "a mounted server" : "the mounted server ", cut(prefix, 40), what));
 }
 
-std::int64_t whole(const std::optional<JsonView>& value) noexcept {
-  if (!is_kind(value, JsonKind::number)) return 0;
-  const auto number = value->number();
-  return number && *number > -9e15 && *number < 9e15 ? static_cast<std::int64_t>(*number) : 0;
+// number_of is a member as JSON, if it is a number.
+std::string_view number_of(const Notification& told, std::string_view name) noexcept {
+  return is_kind(told.params.find(name), JsonKind::number) ? raw_member(told.text, name) : std::string_view();
 }
 
 // pass_on tells the client what the upstream tells before its answer.
 void pass_on(Call& call, const Notification& told) noexcept {
   if (told.params.kind() != JsonKind::object) return;
   if (told.method == "notifications/progress") {
-    call.progress(whole(told.params.find("progress")), whole(told.params.find("total")),
-                  text_of(told.params.find("message")).value_or(std::string_view()));
+    const std::string_view done = number_of(told, "progress");
+    if (done.empty()) return;
+    call.progress_json(done, number_of(told, "total"),
+                       text_of(told.params.find("message")).value_or(std::string_view()));
   } else if (told.method == "notifications/message") {
     const auto level = find_log_level(text_of(told.params.find("level")).value_or(std::string_view()));
     const std::string_view data = raw_member(told.text, "data");

@@ -112,6 +112,12 @@ std::expected<JsonView, Error> ask_now(CallState& call, Capability what, std::st
 }  // namespace
 
 bool Call::progress(std::int64_t done, std::int64_t total, std::string_view message) noexcept {
+  char digits[24], digits_of_total[24];
+  const std::string_view whole = total != 0 ? format(digits_of_total, total) : std::string_view();
+  return progress_json(format(digits, done), whole, message);
+}
+
+bool Call::progress_json(std::string_view done, std::string_view total, std::string_view message) noexcept {
   const MessageId& token = state_.in.progress;
   if (!token.given || state_.refused) return false;
   char room[256];
@@ -123,8 +129,12 @@ bool Call::progress(std::int64_t done, std::int64_t total, std::string_view mess
   } else {
     put_number(params, "progressToken", token.number);
   }
-  put_number(params, "progress", done);
-  if (total != 0) put_number(params, "total", total);
+  member(params, "progress");
+  put(params, done);
+  if (!total.empty()) {
+    member(params, "total");
+    put(params, total);
+  }
   if (!message.empty()) {
     member(params, "message");
     put_quoted(params, message);

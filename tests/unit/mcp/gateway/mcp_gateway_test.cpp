@@ -180,7 +180,7 @@ TEST(McpGateway, passes_on_progress_errors_and_questions) {
       }
       server.begin_events();
       server.event(
-          R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":3,"total":9}})");
+          R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.25,"total":1}})");
       return server.result_event(R"("resultType":"complete","content":[],"isError":true)") && server.end_events();
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
@@ -193,7 +193,9 @@ TEST(McpGateway, passes_on_progress_errors_and_questions) {
     front.until_up();
     unsigned told = 0;
     CallOptions options = patience();
-    options.told = [&](const Notification& notification) { told += contains(notification.text, "\"progress\":3"); };
+    options.told = [&](const Notification& notification) {
+      told += contains(notification.text, R"("progress":0.25,"total":1)");
+    };
     const auto slow = front.client().call("up_add", {}, options);
     expect(slow && slow->is_error() && told == 1);
     const auto refused = front.client().call("up_add", R"({"do":"refuse"})", patience());

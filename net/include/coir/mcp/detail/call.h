@@ -97,6 +97,9 @@ class Call {
   // progress tells a client that has asked for it how far the call is. It must grow with each. The numbers are whole;
   // `total` 0: not known. False: nobody listens.
   bool progress(std::int64_t done, std::int64_t total = 0, std::string_view message = {}) noexcept;
+  // progress_json passes on another server's progress, whose numbers are JSON, with fractions or not; `total` empty: not
+  // known.
+  bool progress_json(std::string_view done, std::string_view total, std::string_view message) noexcept;
   // notify_json sends a notification of another server's on: a JSON object of params.
   bool notify_json(std::string_view method, std::string_view params) noexcept;
   // log sends a message to a client that wants those of this level. log_json: of JSON data.
