@@ -154,14 +154,15 @@ struct McpClientCounters {
 //   auto client = mcp::McpClient::create({.command = argv});
 //   nursery.start([&] { return client->run(); });
 //
-// Any number of fibers may ask at a time. A fiber that is cancelled, or whose deadline passes, has the server drop the
-// request, in the way of its era. Memory is of account::mcp while a request is under way, besides the HTTP client's.
+// A request waits until the program runs, also between two starts of it. Any number of fibers may ask at a time. A fiber
+// that is cancelled, or whose deadline passes, has the server drop the request, in the way of its era. Memory is of
+// account::mcp while a request is under way, besides the HTTP client's.
 //
 // Errors of its requests (Failure::error): those of http::Client::request and Response::expect_success; what
 // Failure tells of JSON-RPC's; protocol (the server's answer is none), truncated (the stream has ended before the
 // answer), limit (a message is over max_message, a session's name over 256 bytes, the server asks again and again),
-// unsupported (none of our revisions; the server asks for what was not offered), closed (the program has died or is not
-// run, the client is closed), no_memory, timed_out, cancelled, not_found and system (the program cannot start).
+// unsupported (none of our revisions; the server asks for what was not offered), closed (the program has died, the
+// client is closed), no_memory, timed_out, cancelled, not_found and system (the program cannot start).
 class McpClient {
  public:
   // create makes ready and connects to nothing. Errors: invalid (neither or both of url and command, max_message,
