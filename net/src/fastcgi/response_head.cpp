@@ -58,8 +58,8 @@ ScriptHead::State ScriptHead::take(std::span<char>& bytes) noexcept {
 
 ResponseState ScriptHead::parse(std::span<Header> fields, AnswerTo to, ParsedResponse& response) const noexcept {
   const ResponseResult parsed = parse_response({memory_.data(), used_}, 0, fields, to, response);
-  if (parsed.state == ResponseState::incomplete || response.headers.empty()) return ResponseState::bad;
-  if (parsed.state != ResponseState::complete) return parsed.state;
+  if (parsed.state == ResponseState::too_many_fields) return parsed.state;
+  if (parsed.state != ResponseState::complete || response.headers.empty()) return ResponseState::bad;
   int status = 200;
   const std::string_view said = response.header("Status");
   if (said.data() != nullptr) {

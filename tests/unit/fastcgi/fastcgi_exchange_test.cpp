@@ -102,6 +102,13 @@ void wait_and_pass(Exchange& exchange) {
   pass(exchange);
 }
 
+// times counts how often `text` occurs in `in`.
+int times(std::string_view in, std::string_view text) {
+  int count = 0;
+  for (std::size_t at = in.find(text); at != in.npos; at = in.find(text, at + text.size())) ++count;
+  return count;
+}
+
 // The descriptor of a client whose content comes as the wait for its hang-up is next taken back; -1: none.
 std::atomic<int> g_client{-1};
 
@@ -349,6 +356,33 @@ TEST(FastCgiExchange, a_server_that_stops_lets_a_script_answer_behind_a_handler_
       expect(client.hear("HTTP/1.1 200 ") && client.hear("Connection: close\r\n") && client.hear("hello"));
     });
   }
+}
+
+// These are more than the session's own memory has room for.
+TEST(FastCgiExchange, many_short_fields_of_a_script_pass) {
+  constexpr int kFields = 60;
+  Passed passed;
+  g_passed = &passed;
+  const ScriptedServer upstream([](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    while (application->hear_beginning()) {
+      for (int i = 0; i < kFields; ++i) {
+        char field[16];
+        static_cast<void>(application->say(coir::format(field, "X-", 100 + i, ": v\n")));
+      }
+      if (!application->say("Content-Length: 5\n\nhello") || !application->end()) return;
+    }
+  });
+  char url[32];
+  passed.group.emplace(
+      std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  serving({.handler = pass}, [&](Server&, const Address& address, Seen&) {
+    Client client(address);
+    expect(client.say("GET /app HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+    expect(client.hear("\r\n\r\nhello"));
+    const std::string_view heard(client.memory.data(), client.have);
+    expect(heard.starts_with("HTTP/1.1 200 ") && times(heard, "\r\nX-1") == kFields);
+  });
 }
 
 #if COIR_TLS

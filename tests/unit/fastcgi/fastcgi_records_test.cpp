@@ -238,4 +238,17 @@ TEST(ScriptHead, one_that_is_too_long_can_go_on_in_larger_memory) {
   CHECK(response.header("X-Long") == std::string(100, 'x'));
 }
 
+TEST(ScriptHead, one_with_more_fields_than_there_is_room_for_is_not_bad) {
+  char memory[256];
+  ScriptHead head(memory);
+  std::string text = "A: 1\nB: 2\nC: 3\nD: 4\nE: 5\n\n";
+  std::span<char> rest(text);
+  CHECK(head.take(rest) == ScriptHead::State::whole);
+  Header fields[5];
+  ParsedResponse response;
+  CHECK(head.parse(std::span(fields).first(4), AnswerTo::other, response) == ResponseState::too_many_fields);
+  CHECK(head.parse(fields, AnswerTo::other, response) == ResponseState::complete);
+  CHECK(response.header("E") == "5");
+}
+
 }  // namespace fastcgi_records_test
