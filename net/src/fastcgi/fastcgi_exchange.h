@@ -38,6 +38,8 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
 
   // parameters.cpp: what is written begins the request; empty: it does not fit.
   std::string_view write_beginning(std::span<char> into) noexcept;
+  bool is_given(std::string_view name) const noexcept;
+  void add(FastCgiParams& params, std::string_view name, std::string_view value) const noexcept;
   void write_address(FastCgiParams& params) noexcept;
   void write_fields(FastCgiParams& params) noexcept;
 

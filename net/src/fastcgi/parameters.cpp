@@ -53,17 +53,26 @@ bool is_told(const Request& request, const Header& field, bool names_fields) noe
 
 }  // namespace
 
+// is_given tells whether the program gives a parameter of that name itself. add leaves such a one to the program.
+bool FastCgiExchange::is_given(std::string_view name) const noexcept {
+  return std::ranges::any_of(rules.params, [&](const FastCgiParam& each) { return each.name == name; });
+}
+
+void FastCgiExchange::add(FastCgiParams& params, std::string_view name, std::string_view value) const noexcept {
+  if (!is_given(name)) params.add(name, value);
+}
+
 // write_address says who asks.
 void FastCgiExchange::write_address(FastCgiParams& params) noexcept {
   char text[64];
   const auto address = exchange.peer_address();
-  if (!address || address->family() == Address::Family::unix_path) return params.add("REMOTE_ADDR", "");
+  if (!address || address->family() == Address::Family::unix_path) return add(params, "REMOTE_ADDR", "");
   const std::string_view whole = address->format(text);
   const std::size_t colon = std::min(whole.rfind(':'), whole.size());
   std::string_view host = whole.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  params.add("REMOTE_ADDR", host);
-  params.add("REMOTE_PORT", after(whole, std::min(colon + 1, whole.size())));
+  add(params, "REMOTE_ADDR", host);
+  add(params, "REMOTE_PORT", after(whole, std::min(colon + 1, whole.size())));
 }
 
 // write_fields passes the request's fields on, those of one name as one.
@@ -77,7 +86,7 @@ void FastCgiExchange::write_fields(FastCgiParams& params) noexcept {
     char memory[kMostName];
     const std::string_view name = write_name(field.name, memory);
     const auto same = [&](const Header& other) { return equals_ignoring_case(other.name, field.name); };
-    if (name.empty() || &*std::ranges::find_if(request.headers, same) != &field) continue;
+    if (name.empty() || is_given(name) || &*std::ranges::find_if(request.headers, same) != &field) continue;
     params.begin(name);
     const std::string_view separator = equals_ignoring_case(field.name, "Cookie") ? "; " : ", ";
     bool first = true;
@@ -95,12 +104,7 @@ std::string_view FastCgiExchange::write_beginning(std::span<char> into) noexcept
   if (into.size() <= kBegin + kFastCgiHeader + behind) return {};
   const std::span<char> place = into.subspan(kBegin + kFastCgiHeader, into.size() - kBegin - kFastCgiHeader - behind);
   FastCgiParams params(place.first(std::min(place.size(), kMostFastCgiContent)));
-  const auto is_given = [this](std::string_view name) {
-    return std::ranges::any_of(rules.params, [&](const FastCgiParam& each) { return each.name == name; });
-  };
-  const auto add = [&](std::string_view name, std::string_view value) {
-    if (rules.params.empty() || !is_given(name)) params.add(name, value);
-  };
+  const auto add = [&](std::string_view name, std::string_view value) { this->add(params, name, value); };
   const auto join = [&](std::string_view name, std::initializer_list<std::string_view> parts) {
     if (is_given(name)) return;
     params.begin(name);

@@ -35,6 +35,10 @@ constexpr std::size_t kOutput = 4'000'000;
 constexpr std::size_t kPiece = 32'000;
 // An exchange that stands still is given up after it.
 constexpr FastCgiOptions kRules{.first_byte = 20s, .idle = 20s};
+// Parameters that a client must not choose.
+constexpr coir::http::FastCgiParam kOwn[] = {
+    {"REMOTE_ADDR", "unknown"}, {"REMOTE_PORT", "0"}, {"HTTP_X_USER", "guest"}, {"HTTP_ACCEPT_ENCODING", ""}};
+constexpr FastCgiOptions kOwnRules{.params = kOwn, .first_byte = 20s, .idle = 20s};
 
 // Application is what a script of the other side says and hears.
 class Application {
@@ -52,8 +56,14 @@ class Application {
   }
   std::string_view content() const { return {content_, size_}; }
   bool hear_beginning() {
+    return hear_beginning([](std::string_view) {});
+  }
+  // hear_beginning gives the content of each record of parameters to `visit`.
+  bool hear_beginning(auto visit) {
     for (unsigned type = hear(); type != 0; type = hear()) {
-      if (type == static_cast<unsigned>(FastCgiType::params) && size_ == 0) return true;
+      if (type != static_cast<unsigned>(FastCgiType::params)) continue;
+      if (size_ == 0) return true;
+      visit(content());
     }
     return false;
   }
@@ -100,6 +110,10 @@ void pass(Exchange& exchange) {
 void wait_and_pass(Exchange& exchange) {
   static_cast<void>(coir::sleep(1ms));
   pass(exchange);
+}
+
+void pass_with_own(Exchange& exchange) {
+  coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kOwnRules);
 }
 
 // times counts how often `text` occurs in `in`.
@@ -382,6 +396,34 @@ TEST(FastCgiExchange, many_short_fields_of_a_script_pass) {
     expect(client.hear("\r\n\r\nhello"));
     const std::string_view heard(client.memory.data(), client.have);
     expect(heard.starts_with("HTTP/1.1 200 ") && times(heard, "\r\nX-1") == kFields);
+  });
+}
+
+TEST(FastCgiExchange, a_client_cannot_set_what_the_program_sets) {
+  Passed passed;
+  g_passed = &passed;
+  const ScriptedServer upstream([](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    const auto visit = [](std::string_view params) {
+      g_passed->heard_all = times(params, "HTTP_X_USER") == 1 && times(params, "HTTP_X_USERguest") == 1 &&
+                            times(params, "REMOTE_ADDR") == 1 && times(params, "REMOTE_ADDRunknown") == 1 &&
+                            times(params, "REMOTE_PORT") == 1 && times(params, "HTTP_ACCEPT_ENCODING") == 1 &&
+                            times(params, "HTTP_ACCEPTa/b") == 1;
+    };
+    while (application->hear_beginning(visit) && application->say("Content-Length: 5\n\nhello") && application->end()) {
+    }
+  });
+  char url[32];
+  passed.group.emplace(
+      std::move(*coir::http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
+  serving({.handler = pass_with_own}, [&](Server&, const Address& address, Seen&) {
+    passed.heard_all = false;
+    Client client(address);
+    expect(
+        client.say("GET /app HTTP/1.1\r\nHost: localhost\r\nX-User: admin\r\nAccept: a/b\r\n"
+                   "Accept-Encoding: gzip\r\n\r\n"));
+    expect(client.hear("\r\n\r\nhello"));
+    expect(passed.heard_all);
   });
 }
 
