@@ -30,6 +30,10 @@ bool is_half(const unsigned char* packet) noexcept {
   return (packet[kHeader] == 5 || packet[kHeader] == 6) && memcmp(packet + kHeader + 1, "half", 4) == 0;
 }
 
+bool is_walled(const unsigned char* packet) noexcept {
+  return memcmp(packet + kHeader + 1, "walled", 6) == 0;
+}
+
 // put_over makes `text` what the child reads at `path`.
 bool put_over(const char* path, const char* text) noexcept {
   char made[] = "/tmp/coir-name-server.XXXXXX";
@@ -154,6 +158,7 @@ void NameServer::serve(int socket, bool first) noexcept {
     for (const bool half = is_half(packet); got != 0; got = half ? std::exchange(kept_bytes, 0) : 0) {
       const int bytes = answer(packet, static_cast<int>(got), false);
       asked_.fetch_add(1, std::memory_order_release);
+      if (first && is_walled(packet)) packet[2] |= 2;
       if (bytes != 0) send(packet, static_cast<std::size_t>(bytes));
       memcpy(packet, kept, sizeof packet);
     }
@@ -165,8 +170,9 @@ void* NameServer::serve_by_tcp(void* server) noexcept {
   for (;;) {
     const int fd = accept4(self.listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
-    unsigned char packet[2 + kPacket];
+    unsigned char packet[2 + kPacket] = {};
     const ssize_t got = recv(fd, packet, sizeof packet, 0);
+    if (is_walled(packet + 2)) continue;  // and the connection stays
     const int bytes = got < 2 + kHeader + 5 ? 0 : self.answer(packet + 2, static_cast<int>(got) - 2, true);
     packet[0] = static_cast<unsigned char>(bytes >> 8);
     packet[1] = static_cast<unsigned char>(bytes);
@@ -228,7 +234,7 @@ int NameServer::answer(unsigned char* packet, int bytes, bool by_tcp) noexcept {
   } else if (asks("circle")) {
     const unsigned char itself[] = {0xc0, kHeader};
     answer.add(kTypeCname, itself, sizeof itself);
-  } else if (asks("brief") || asks("forged") || asks("second") || near) {
+  } else if (asks("brief") || asks("forged") || asks("second") || asks("walled") || near) {
     if (type == kTypeA) answer.add(kTypeA, ipv4, sizeof ipv4, asks("brief") ? 0 : 60);
   } else if (asks("both")) {
     if (type == kTypeA) answer.add(kTypeA, ipv4, sizeof ipv4);

@@ -14,6 +14,7 @@ namespace coir::test {
 //   pair     127.0.0.2 and 127.0.0.3              alias    a name that stands for another, at 192.0.2.8
 //   circle   a name that stands for itself        refused  that it will not say
 //   long     by UDP that the answer is cut off, by TCP twenty addresses
+//   walled   from 127.0.0.1 that the answer is cut off, and by TCP nothing; from 127.0.0.2 192.0.2.7
 //   forged   an answer to another question and one with another number, both wrong; then 192.0.2.7
 //   second   from 127.0.0.2 alone                 brief    192.0.2.7, for this moment only
 //   absent   that there is no such name, for a minute

@@ -251,25 +251,26 @@ class Asking {
     return 0;
   }
 
-  // ask_by_tcp asks the same again for an answer of any length, of which the beginning is read.
+  // ask_by_tcp asks again for a longer answer and reads its beginning. The last server left gets all of the time.
   void ask_by_tcp(std::size_t server, std::size_t which) noexcept {
     char packet[2 + kLongestQuestion];
     const auto message = question(which, {reinterpret_cast<unsigned char*>(packet) + 2, kLongestQuestion});
     packet[0] = static_cast<char>(message.size() >> 8);
     packet[1] = static_cast<char>(message.size());
-    auto stream = TcpStream::connect(servers_.servers[server].with_port(kPort), deadline_);
+    const bool last = (over_[which] | 1u << server) == all();
+    const Deadline deadline = last ? deadline_ : std::min(deadline_, Deadline::after(kHeadStart));
+    auto stream = TcpStream::connect(servers_.servers[server].with_port(kPort), deadline);
     const Error failure{ErrorCode::temporary};
-    if (!stream || !stream->write({packet, 2 + message.size()}, deadline_)) return refuse(server, which, failure);
-    std::size_t there = 0, wanted = 2;
+    if (!stream || !stream->write({packet, 2 + message.size()}, deadline)) return refuse(server, which, failure);
+    std::size_t there = 0, most = 2;
     char* const into = reinterpret_cast<char*>(room_.packet);
-    while (there < wanted) {
-      const auto got = stream->read({into + there, wanted - there}, deadline_);
+    while (there < most) {
+      const auto got = stream->read({into + there, most - there}, deadline);
       if (!got) return refuse(server, which, failure);
       there += *got;
-      if (there == 2)
-        wanted = std::min<std::size_t>(2u + (room_.packet[0] << 8 | room_.packet[1]), sizeof room_.packet);
+      if (there == 2) most = std::min<std::size_t>(2u + (room_.packet[0] << 8 | room_.packet[1]), sizeof room_.packet);
     }
-    judge(server, {room_.packet + 2, wanted - 2}, false);
+    judge(server, {room_.packet + 2, most - 2}, false);
     // An answer to something else is none.
     if (!done_[which]) refuse(server, which, failure);
   }

@@ -202,6 +202,13 @@ TEST(Resolve, the_second_server_is_asked_when_the_first_is_silent) {
       "nameserver 127.0.0.1\nnameserver 127.0.0.2\noptions timeout:60 attempts:1\n");
 }
 
+TEST(Resolve, the_second_server_is_asked_when_tcp_to_the_first_is_blocked) {
+  with_server(
+      "the second server is asked when TCP to the first is blocked",
+      [](NameServer&) { return holds(resolve("walled.example", 80, Deadline::after(20s)), "192.0.2.7:80"); },
+      "nameserver 127.0.0.1\nnameserver 127.0.0.2\noptions timeout:60 attempts:1\n");
+}
+
 TEST(Resolve, an_answer_is_kept_for_as_long_as_it_says) {
   with_server("an answer is kept for as long as it says", [](NameServer& server) {
     bool right = holds(resolve("both.example", 80), "192.0.2.7:80");
