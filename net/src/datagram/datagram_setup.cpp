@@ -34,11 +34,15 @@ std::unexpected<Error> membership_error(int number) noexcept {
 }  // namespace
 
 std::expected<DatagramSocket, Error> DatagramSocket::open(const Address& of, const Options& options) noexcept {
-  const int family = of.get()->sa_family;
+  const int family = of.get()->sa_family, on = 1;
   const int fd = kernel::datagram_socket(family);
   if (fd < 0) return refused_by_kernel(fd);
   if (options.receive_bytes > 0) {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &options.receive_bytes, sizeof options.receive_bytes);
+  }
+  if (family != AF_UNIX) {
+    if (options.share) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (options.broadcast) ::setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
   }
   return DatagramSocket(fd, family);
 }
@@ -52,8 +56,6 @@ std::expected<DatagramSocket, Error> DatagramSocket::bind(const Address& at, Opt
   if (at.family() == Address::Family::unix_path) {
     if (path_is_orphaned(at, SOCK_DGRAM)) ::unlink(at.unix_path().data());
   } else {
-    if (options.share) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (options.broadcast) ::setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
     // Without these, each group that any program of the machine has joined would come in.
     ::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off);
     if (at.family() == Address::Family::ipv6) {

@@ -41,6 +41,11 @@ Address address(const char* text) {
   return *Address::parse(text);
 }
 
+// all_at is a port of every host of the loopback's subnet.
+Address all_at(std::uint16_t port) {
+  return address("127.255.255.255:1").with_port(port);
+}
+
 bool is(const std::expected<Datagram, Error>& datagram, std::string_view bytes) {
   return datagram && !datagram->truncated() && datagram->bytes == bytes;
 }
@@ -193,6 +198,18 @@ TEST(Datagram, the_answer_comes_from_the_address_that_was_asked) {
       expect(server.answer("reply", *question, soon()).has_value());
       expect(is(client.receive_from(buffer, soon()), "reply"));
     }
+  });
+}
+
+TEST(Datagram, a_connected_socket_sends_to_all_only_if_it_asks) {
+  both_sides([&] {
+    DatagramSocket server = bound("0.0.0.0:0");
+    const Address all = all_at(place(server).port());
+    expect(fails(DatagramSocket::connect(all), EACCES));
+    auto client = DatagramSocket::connect(all, {.broadcast = true});
+    expect(client && client->send("wake up", soon()));
+    char buffer[8];
+    expect(is(server.receive_from(buffer, soon()), "wake up"));
   });
 }
 
