@@ -164,6 +164,12 @@ TEST(Tls, refuses_what_is_no_handshake) {
   });
 }
 
+TEST(Tls, has_a_limit_of_pins) {
+  const coir::TlsKeyPin pins[TlsContext::kMaxPins + 1] = {};
+  const auto refused = TlsContext::client({.accept_any_peer_without_verifying_it = true, .pins = pins});
+  CHECK_TRUE(!refused && refused.error() == ErrorCode::limit);
+}
+
 TEST(Tls, refuses_handshakes_beyond_the_ceiling_of_their_account) {
   everywhere([&] {
     coir::account::handshakes.set_ceiling(30'000);

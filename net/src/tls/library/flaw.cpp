@@ -44,7 +44,7 @@ const Words& words_of(Error error) noexcept {
 }  // namespace
 
 Error flawed(Flaw flaw, std::size_t certificate) noexcept {
-  const bool too_many = flaw == Flaw::most_certificates || flaw == Flaw::most_protocols;
+  const bool too_many = flaw == Flaw::most_certificates || flaw == Flaw::most_protocols || flaw == Flaw::most_pins;
   return {too_many ? ErrorCode::limit : ErrorCode::invalid,
           (static_cast<int>(flaw) << kShift) | static_cast<int>(certificate)};
 }
