@@ -62,9 +62,8 @@ std::expected<DatagramSocket, Error> DatagramSocket::bind(const Address& at, Opt
       ::setsockopt(fd, IPPROTO_IPV6, kIpv6MulticastAll, &off, sizeof off);
       ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, at.is_any() ? &off : &on, sizeof on);
       ::setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
-    } else {
-      ::setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
     }
+    ::setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
   }
   if (const int outcome = kernel::bind(fd, at.get(), at.length()); outcome < 0) {
     if (ipv4_too && outcome == -EADDRNOTAVAIL) return bind(at.as_ipv4_any(), options);

@@ -27,11 +27,11 @@ bool leads_to_ipv4(const sockaddr* to) noexcept {
   return is_mapped(reinterpret_cast<const sockaddr_in6*>(to)->sin6_addr.s6_addr);
 }
 
-// goes_to_many tells of an IPv6 or mapped address whether it is a group's, or all hosts'.
-bool goes_to_many(const unsigned char* address) noexcept {
-  if (!is_mapped(address)) return address[0] == 0xff;
-  const unsigned char* const ipv4 = address + sizeof kMappedPrefix;
-  return (ipv4[0] & 0xf0) == 0xe0 || (ipv4[0] & ipv4[1] & ipv4[2] & ipv4[3]) == 0xff;
+// part_behind is CMSG_NXTHDR, in which musl compares lengths of both signs.
+const cmsghdr* part_behind(const cmsghdr& part, const msghdr& message) noexcept {
+  const auto* const next = reinterpret_cast<const unsigned char*>(&part) + CMSG_ALIGN(part.cmsg_len);
+  const auto* const end = static_cast<const unsigned char*>(message.msg_control) + message.msg_controllen;
+  return end - next >= static_cast<std::ptrdiff_t>(sizeof part) ? reinterpret_cast<const cmsghdr*>(next) : nullptr;
 }
 
 // bound_ipv4 is the address that a socket of IPv4 is bound to, zero if it is every one.
@@ -46,23 +46,26 @@ in_addr bound_ipv4(int fd) noexcept {
 
 LocalEnd local_end(const msghdr& message) noexcept {
   LocalEnd end;
-  // Nothing but this is asked for, so it is the first.
-  const cmsghdr* const part = CMSG_FIRSTHDR(&message);
-  if (part == nullptr) return end;
-  if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
-    in_pktinfo info;
-    memcpy(&info, CMSG_DATA(part), sizeof info);
-    memcpy(end.address, &info.ipi_spec_dst, sizeof info.ipi_spec_dst);
-    end.interface = static_cast<std::uint32_t>(info.ipi_ifindex);
-    end.group = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
-  } else if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
-    in6_pktinfo info;
-    memcpy(&info, CMSG_DATA(part), sizeof info);
-    memcpy(end.address, &info.ipi6_addr, sizeof end.address);
-    end.interface = info.ipi6_ifindex;
-    end.group = goes_to_many(end.address);
-    // No datagram leaves from a group.
-    if (end.group) memset(end.address, 0, sizeof end.address);
+  unsigned char* ipv4 = end.address;
+  // Of a socket of both families IPV6_PKTINFO is the first. It has the address that an IPv4 datagram was sent to, which
+  // may be the subnet's; IP_PKTINFO has the interface's own too.
+  for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = part_behind(*part, message)) {
+    if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
+      in6_pktinfo info;
+      memcpy(&info, CMSG_DATA(part), sizeof info);
+      memcpy(end.address, &info.ipi6_addr, sizeof end.address);
+      end.interface = info.ipi6_ifindex;
+      end.group = end.address[0] == 0xff;
+      // No datagram leaves from a group.
+      if (end.group) memset(end.address, 0, sizeof end.address);
+      ipv4 = end.address + sizeof kMappedPrefix;
+    } else if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
+      in_pktinfo info;
+      memcpy(&info, CMSG_DATA(part), sizeof info);
+      memcpy(ipv4, &info.ipi_spec_dst, sizeof info.ipi_spec_dst);
+      end.interface = static_cast<std::uint32_t>(info.ipi_ifindex);
+      end.group = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
+    }
   }
   return end;
 }

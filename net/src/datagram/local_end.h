@@ -5,7 +5,7 @@
 // A datagram's local end as the kernel tells and takes it: control data, IP_PKTINFO or IPV6_PKTINFO.
 namespace coir {
 
-inline constexpr std::size_t kLocalEndSpace = CMSG_SPACE(sizeof(in6_pktinfo));
+using detail::kLocalEndSpace;
 
 // local_end reads what a message that was received tells; all zero where it tells nothing.
 LocalEnd local_end(const msghdr& message) noexcept;

@@ -201,6 +201,33 @@ TEST(Datagram, the_answer_comes_from_the_address_that_was_asked) {
   });
 }
 
+// The subnet's broadcast address is no address of this machine, so no answer may leave from it.
+TEST(Datagram, what_was_sent_to_all_is_answered_by_one) {
+  const unsigned loopback = if_nametoindex("lo");
+  both_sides([&] {
+    for (const char* at : {"*:0", "0.0.0.0:0"}) {
+      DatagramSocket server = bound(at), client = bound("127.0.0.1:0", {.broadcast = true});
+      const unsigned char* const own = reinterpret_cast<const unsigned char*>("\x7f\0\0\x01");
+      const auto is_to_all = [&](const Datagram& datagram) {
+        const LocalEnd& local = datagram.local;
+        return local.group && local.interface == loopback &&
+               memcmp(local.address + (at[0] == '*' ? 12 : 0), own, 4) == 0;
+      };
+      const Address all = all_at(place(server).port());
+      expect(client.send_to("anybody?", all, soon()).has_value());
+      expect(client.send_to("batch", all, soon()).has_value());
+      char buffer[16];
+      const auto question = server.receive_from(buffer, soon());
+      expect(is(question, "anybody?") && is_to_all(*question));
+      if (!question || !server.answer("here", *question, soon())) return expect(false);
+      expect(is(client.receive_from(buffer, soon()), "here"));
+      g_batch.clear();
+      g_batch.add(std::span<char>(g_buffers[0]));
+      expect(server.receive_batch(g_batch, soon()) == 1u && g_batch[0].bytes == "batch" && is_to_all(g_batch[0]));
+    }
+  });
+}
+
 TEST(Datagram, a_connected_socket_sends_to_all_only_if_it_asks) {
   both_sides([&] {
     DatagramSocket server = bound("0.0.0.0:0");

@@ -34,6 +34,11 @@ struct LocalEnd {
   bool group = false;           // it was sent to a multicast group, or to all
 };
 
+namespace detail {
+// kLocalEndSpace is the control data of one: a socket of both families has two parts for IPv4.
+inline constexpr std::size_t kLocalEndSpace = CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo));
+}  // namespace detail
+
 // Datagram is one that was received.
 struct Datagram {
   std::string_view bytes;      // in the caller's buffer; a datagram may be empty
@@ -64,7 +69,7 @@ class DatagramBatch {
   friend class DatagramSocket;
   struct Slot {
     alignas(8) unsigned char name[112];
-    alignas(8) unsigned char control[CMSG_SPACE(sizeof(in6_pktinfo))];
+    alignas(8) unsigned char control[detail::kLocalEndSpace];
     iovec part;
     LocalEnd from;
     std::uint8_t name_length;
