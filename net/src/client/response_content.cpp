@@ -22,6 +22,7 @@ Transfer::Outcome Transfer::begin_content() noexcept {
   raw = {room.data() + begin, have - begin};
   left = response.end == ContentEnd::length ? response.content_length : 0;
   chunks = ChunkedContent();
+  silent_by = Deadline::never();
   if (response.end == ContentEnd::chunked && heads().size() - begin < ChunkedContent::kLeastWindow) {
     auto taken = Buffer::take(Buffer::kLeast);
     if (!taken) return std::unexpected(taken.error());
@@ -52,9 +53,8 @@ std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noe
 
 std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) noexcept {
   if (response.end == ContentEnd::chunked) {
-    const auto taken =
-        chunks.take(into, raw, window ? window.bytes() : heads().subspan(begin), kResponseChunks, {},
-                    [&](std::span<char> free) { return stream().read(free, until(Phase::between_bytes)); });
+    const auto taken = chunks.take(into, raw, window ? window.bytes() : heads().subspan(begin), kResponseChunks, {},
+                                   [&](std::span<char> free) { return receive(free); });
     if (chunks.is_delivered()) end_content();
     if (!taken && chunks.status() != 0) {
       return std::unexpected(client_error(ErrorCode::protocol, ClientFault::bad_chunk));
@@ -70,7 +70,7 @@ std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) n
     raw = raw.subspan(taken);
   } else {
     // Straight to its place, and never past the end of the content.
-    const auto got = stream().read(into, until(Phase::between_bytes));
+    const auto got = receive(into);
     if (!got) {
       if (response.end == ContentEnd::close && got.error() == ErrorCode::end_of_stream) end_content();
       return got;
@@ -79,6 +79,21 @@ std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) n
   }
   if (response.end == ContentEnd::length && (left -= taken) == 0) end_content();
   return taken;
+}
+
+// receive reads from the connection. A read that a scope ends does not end the server's silence: the next one waits for
+// what is left of Timeouts::between_bytes.
+std::expected<std::size_t, Error> Transfer::receive(std::span<char> into) noexcept {
+  Deadline last = silent_by;
+  if (last.is_never()) {
+    last = silent_by = until(Phase::between_bytes);
+  } else if (last.passed()) {
+    // The caller was away: what has come meanwhile is content.
+    last = Deadline::now();
+  }
+  const auto got = stream().read(into, last);
+  if (got || got.error().is_late()) silent_by = Deadline::never();
+  return got;
 }
 
 // end_content gives the connection back with the last byte, not when the response's owner is done with it. Bytes behind

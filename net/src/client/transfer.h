@@ -116,6 +116,7 @@ struct Transfer final : OutboundExchange {
   Outcome begin_content() noexcept;
   std::expected<std::size_t, Error> read_plain(std::span<char> into) noexcept;
   std::expected<std::size_t, Error> read_decoded(std::span<char> into) noexcept;
+  std::expected<std::size_t, Error> receive(std::span<char> into) noexcept;
   void end_content() noexcept;
 
   Deadline until(Phase phase) const noexcept;
@@ -138,6 +139,7 @@ struct Transfer final : OutboundExchange {
   std::span<char> raw;  // content that has come and is neither decoded nor delivered
   Deadline deadline;
   Deadline answer_by;      // of the first byte, behind start
+  Deadline silent_by;      // of the next byte of content, once it has been waited for; else never
   std::uint64_t left = 0;  // of content with a length
   std::size_t collected_bytes = 0;
   std::size_t bytes_behind = 0;  // what make has put behind it

@@ -608,6 +608,31 @@ TEST(Client, a_text_goes_on_behind_a_wait_in_vain) {
   });
 }
 
+TEST(Client, content_that_came_while_its_reader_was_away_is_read) {
+  with_client({.timeouts = {.between_bytes = 10ms}}, [&](Client& client) {
+    std::atomic<bool> waited{false}, said{false};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+      coir::test::until([&] { return waited.load(); });
+      peer.say("hello");
+      said = true;
+      peer.until_gone();
+    });
+    auto response = client.get(server.url("/"), {.deadline = patience()});
+    char into[8];
+    {
+      const coir::CancelScope scope(Deadline::after(1ms));
+      expect(response && is(response->read(into), ErrorCode::timed_out));
+    }
+    waited = true;
+    coir::test::until([&] { return said.load(); });
+    (void)coir::sleep(10ms);  // between_bytes passes
+    const auto got = response ? response->read(into) : std::unexpected(Error(ErrorCode::busy));
+    expect(got && *got == 5);
+  });
+}
+
 TEST(Client, reaches_a_unix_socket) {
   coir::test::Folder folder;
   const char* const path = folder.at("socket");

@@ -35,11 +35,11 @@ Deadline patience() {
 TEST_GROUP_BASE(EventClient, coir::test::BothSides) {
   // follow runs the body with a client that follows a server with this script.
   template <class Body>
-  void follow(const ScriptedServer::Script& script, EventClientOptions options, Body body) {
+  void follow(const ScriptedServer::Script& script, EventClientOptions options, Body body, Timeouts timeouts = {}) {
     both_sides([&] {
       const std::size_t before = coir::account::http.used();
       {
-        auto client = Client::create();
+        auto client = Client::create({.timeouts = timeouts});
         const ScriptedServer server(script);
         options.url = server.url("/events");
         auto events = coir::http::EventClient::create(*client, options);
@@ -156,6 +156,32 @@ TEST(EventClient, misses_nothing_when_a_deadline_passes) {
     event = events.next(patience());
     expect(event && event->data == "half" && events.attempts() == attempts);
   });
+}
+
+// A server that has lost its power sends nothing, not even a reset.
+TEST(EventClient, a_caller_with_short_deadlines_leaves_a_silent_server) {
+  std::atomic<bool> left{false};
+  const auto script = [&](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    peer.say("data: one\n\n");
+    peer.until_gone();
+    left = true;
+  };
+  for (const auto deadline : {20ms, 0ms}) {
+    follow(script, {.pause = 100s},
+           [&](coir::http::EventClient& events) {
+             left = false;
+             const Deadline last = patience();
+             expect(events.next(last).has_value());
+             while (!left && !last.passed()) {
+               const auto none = events.next(Deadline::after(deadline));
+               expect(!none && none.error().is_late());
+             }
+             expect(left);
+           },
+           {.between_bytes = 100ms});
+  }
 }
 
 // A program that looks for events now and then, with deadlines shorter than its server takes to answer, floods no server.

@@ -49,7 +49,7 @@ struct ContentCoding;  // coir/http/gzip.h
 // Phase is a part of a request that has a deadline of its own.
 enum class Phase : std::uint8_t { resolve, connect, tls, send, first_byte, between_bytes };
 
-// Timeouts are how long each phase may take. `send` and `between_bytes` begin anew whenever bytes move.
+// Timeouts are how long each phase may take. `send` and `between_bytes` begin anew when bytes move, not with each call.
 struct Timeouts {
   std::chrono::milliseconds resolve{10'000};
   std::chrono::milliseconds connect{10'000};
