@@ -153,6 +153,8 @@ void shutdown_write(Session& session) noexcept {
 }
 
 void end(Session* session, bool in_good_order) noexcept {
+  // Two have closed the stream at the same moment.
+  if (session == nullptr) return;
   {
     const Holding held(session->mutex_);
     if (in_good_order) session->say_goodbye();
