@@ -47,7 +47,7 @@ in_addr bound_ipv4(int fd) noexcept {
 LocalEnd local_end(const msghdr& message) noexcept {
   LocalEnd end;
   unsigned char* ipv4 = end.address;
-  // Of a socket of both families IPV6_PKTINFO is the first. It has the address that an IPv4 datagram was sent to, which
+  // IPV6_PKTINFO is the first from a socket of both families. It has the address that an IPv4 datagram was sent to, which
   // may be the subnet's; IP_PKTINFO has the interface's own too.
   for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = part_behind(*part, message)) {
     if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {

@@ -73,8 +73,8 @@ TEST(Isolate, a_plain_thread_owns_one_without_any_run) {
 }
 
 TEST(Isolate, a_plain_thread_without_any_run_has_its_error) {
-  auto isolate =
-      Isolate::spawn([](IsolatePort&) -> std::expected<int, Error> { return std::unexpected(Error{ErrorCode::limit}); });
+  auto isolate = Isolate::spawn(
+      [](IsolatePort&) -> std::expected<int, Error> { return std::unexpected(Error{ErrorCode::limit}); });
   CHECK_TRUE(isolate.has_value());
   CHECK_TRUE(isolate->await<int>().error() == ErrorCode::limit);
 }

@@ -188,7 +188,7 @@ TEST(TlsEndings, record_that_an_alert_has_pushed_out_is_not_sent_twice) {
   });
 }
 
-// Of two that close a stream at the same moment one takes the session.
+// Two close a stream at the same moment: one takes the session.
 TEST(TlsEndings, close_that_comes_too_late_finds_no_session) {
   coir::tls::end(nullptr, true);
   coir::tls::end(nullptr, false);
