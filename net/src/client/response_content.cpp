@@ -82,16 +82,10 @@ std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) n
 }
 
 // receive reads from the connection. A read that a scope ends does not end the server's silence: the next one waits for
-// what is left of Timeouts::between_bytes.
+// what is left of Timeouts::between_bytes. If nothing is left, it still returns what came while its caller was away.
 std::expected<std::size_t, Error> Transfer::receive(std::span<char> into) noexcept {
-  Deadline last = silent_by;
-  if (last.is_never()) {
-    last = silent_by = until(Phase::between_bytes);
-  } else if (last.passed()) {
-    // The caller was away: what has come meanwhile is content.
-    last = Deadline::now();
-  }
-  const auto got = stream().read(into, last);
+  if (silent_by.is_never()) silent_by = until(Phase::between_bytes);
+  const auto got = stream().read(into, silent_by);
   if (got || got.error().is_late()) silent_by = Deadline::never();
   return got;
 }
