@@ -5,6 +5,7 @@
 #include <coir/channel.h>
 #include <coir/detail/accounts.h>
 #include <coir/events.h>
+#include <coir/format.h>
 #include <coir/http/client.h>
 #include <coir/http/routes.h>
 #include <coir/nursery.h>
@@ -91,16 +92,28 @@ TEST(HttpPlaces, behind_routes_a_handler_that_waits_holds_no_buffers) {
   crowd(handler, kGet, kMostActive);
 }
 
-// Its memory is a buffer's.
+// Its memory is a buffer's, which another request's path would overwrite.
 TEST(HttpPlaces, a_decoded_path_is_kept_by_a_handler_that_waits) {
   const auto handler = [](Exchange& exchange) {
-    static auto app =
-        http::routes(http::get<"/now">(hold), http::get<"/{name}">([](Exchange& of, std::string_view name) {
-                       answer(of, seen_by(of).wait() && name == "name");
-                     }));
+    static auto app = http::routes(http::get<"/{name}">([](Exchange& of, std::string_view name) {
+      const bool waited = seen_by(of).wait();
+      answer(of, waited && name.starts_with("name") && name.back() == of.request().path.back());
+    }));
     app(exchange);
   };
-  crowd(handler, "GET /n%61me HTTP/1.1\r\nHost: t\r\n\r\n");
+  serving({.handler = handler, .max_active = kMostActive}, [&](Server&, const Address& address, Seen& seen) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      char text[64];
+      expect(clients[i].emplace(address).say(coir::format(text, "GET /n%61me", i, " HTTP/1.1\r\nHost: t\r\n\r\n")));
+    }
+    expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+    seen.news.set();
+    for (auto& client : clients) {
+      expect(client->hear("news\n"));
+      client.reset();
+    }
+  });
 }
 
 TEST(HttpPlaces, a_handler_that_sleeps_or_selects_holds_no_place) {
