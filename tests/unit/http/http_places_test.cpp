@@ -131,6 +131,31 @@ TEST(HttpPlaces, a_handler_that_sleeps_or_selects_holds_no_place) {
   });
 }
 
+// By a shield it lets no client end its wait: as a verdict on a password is held back.
+TEST(HttpPlaces, a_handler_that_waits_on_whatever_its_client_does_holds_no_place) {
+  const auto handler = [](Exchange& exchange) {
+    Seen& seen = seen_by(exchange);
+    if (is_now(exchange)) return;
+    const bool ended = !coir::sleep(1h);
+    const coir::Shield shield(soon());
+    ++seen.waiting;
+    answer(exchange, ended && seen.news.wait());
+  };
+  serving({.handler = handler, .max_active = kMostActive}, [&](Server&, const Address& address, Seen& seen) {
+    std::array<std::optional<Client>, kMostActive + 2> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say(kGet));
+      client->end_its_side();
+    }
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
+    expect(until([&] { return seen.waiting == static_cast<int>(clients.size()); }, soon()));
+    seen.news.set();
+    for (auto& client : clients) expect(client->hear("news\n"));
+  });
+}
+
 TEST(HttpPlaces, a_handler_that_waits_for_its_children_holds_no_place) {
   crowd([](Exchange& exchange) {
     if (is_now(exchange)) return;

@@ -44,11 +44,11 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   const Client client = self.client_.load(std::memory_order_relaxed);
   const bool stops = client == Client::there && self.server_stops();
   self.leave_to_others();
+  // A handler whose wait ends at once may wait on below a shield, where no wait offers the place.
+  self.offer_place();
   switch (client) {
     case Client::there:
-      if (stops) return kServerStops;
-      self.offer_place();
-      return nullptr;
+      return stops ? kServerStops : nullptr;
     case Client::ended:
       return kEnded;
     case Client::gone:

@@ -80,9 +80,13 @@ void GuessLimits::leave(Place place, bool wrong) noexcept {
   if (pause.count() == 0) return;
   // relaxed: a count that is a bound, and carries nothing.
   if (held_back_.fetch_add(1, std::memory_order_relaxed) < most_ / 2) {
-    // A client that has ended its side still reads the verdict: it waits like any other.
-    const Shield shield(Deadline::never());
-    static_cast<void>(sleep(pause));
+    const Deadline over = Deadline::after(pause);
+    // A client that has ended its side still reads the verdict: it waits like any other. A shielded wait offers no place,
+    // but what the first has offered others may take all the time.
+    if (!sleep_until(over)) {
+      const Shield shield(Deadline::never());
+      static_cast<void>(sleep_until(over));
+    }
   }
   held_back_.fetch_sub(1, std::memory_order_relaxed);
 #endif
