@@ -21,9 +21,13 @@ std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
   if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
   session.told_stream();
   Connection& connection = *session.connection_;
-  // From here on the handler hears of its client, and of the server's stop, by its stream.
-  if (session.watch_->end() || session.look_again_) connection.stream.mark_readable();
-  connection.stream.rest();
+  {
+    // A child may call it as its handler begins to wait: the watch of that wait is taken back, and none begins meanwhile.
+    const Session::Use use(session);
+    // From here on the handler hears of its client, and of the server's stop, by its stream.
+    if (session.watch_->end() || session.look_again_) connection.stream.mark_readable();
+    connection.stream.rest();
+  }
   Detached detached(session.engine_, connection);
   session.detached_ = true;
   // From here on the session may serve others.
