@@ -417,6 +417,34 @@ TEST(HttpServer, a_request_that_comes_before_its_connection_rests_is_answered_th
   });
 }
 
+TEST(HttpServer, who_asks_while_a_handler_computes_is_served_though_the_server_stops) {
+  static std::atomic<Server*> stops;
+  static Address where;
+  static std::optional<TcpStream> other;
+  constexpr static std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const auto handler = [](Exchange& exchange) {
+    exchange.respond(200, "text/plain", "answer\n");
+    if (Server* const server = stops.exchange(nullptr)) {
+      other = std::move(*TcpStream::connect(where, soon()));
+      static_cast<void>(::send(other->fd(), kGet.data(), kGet.size(), MSG_NOSIGNAL));
+      server->begin_stop();
+    }
+  };
+  beside_server({.handler = handler}, [&](Server& server, const Address& address, Visitor& visitor) {
+    where = address;
+    stops = &server;
+    visitor.say(kGet);
+    visitor.hear_the_end();
+    char heard[512];
+    std::size_t size = 0;
+    while (const auto got = other->read(std::span(heard).subspan(size), soon())) size += *got;
+    CHECK(std::string_view(heard, size).ends_with("answer\n"));
+    other.reset();
+    visitor.stream.close();
+    CHECK(until([&] { return server.gauges().open == 0; }, soon()));
+  });
+}
+
 #if !COIR_NO_ASYNC
 TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops) {
   stopped_beside_half_a_head([](Server& server, Visitor& visitor) {

@@ -189,10 +189,14 @@ void SerialEngine::remove(std::size_t number) noexcept {
   gone.close();
 }
 
-// begin_stop may be called while a connection is being served: that one is left alone.
+// begin_stop may be called while a connection is being served: that one is left alone. Who waits at a listener may have
+// asked already, but for a handshake.
 void SerialEngine::begin_stop() noexcept {
+  for (std::size_t number = 0; number < Server::kMaxListeners; ++number) {
+    if (tls_[number] == nullptr) remove(number);
+    listeners_[number].close();
+  }
   stopping_.store(true);
-  for (TcpListener& listener : listeners_) listener.close();
   while (Connection* connection = resting.front()) {
     // A client that owes the rest of a head has a second for it.
     if (connection->has_half_head || kernel::has_input(connection->stream.fd())) {
