@@ -85,7 +85,7 @@ std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) n
 // what is left of Timeouts::between_bytes. If nothing is left, it still returns what came while its caller was away.
 std::expected<std::size_t, Error> Transfer::receive(std::span<char> into) noexcept {
   if (silent_by.is_never()) silent_by = until(Phase::between_bytes);
-  const auto got = stream().read(into, silent_by);
+  const auto got = stream().read(into, silent_by.passed() ? Deadline::now() : silent_by);
   if (got || got.error().is_late()) silent_by = Deadline::never();
   return got;
 }
