@@ -251,14 +251,14 @@ class Asking {
     return 0;
   }
 
-  // ask_by_tcp asks again for a longer answer and reads its beginning. The last server left gets all of the time.
+  // ask_by_tcp asks again for a longer answer and reads its beginning. The last server left has all the time, others half.
   void ask_by_tcp(std::size_t server, std::size_t which) noexcept {
     char packet[2 + kLongestQuestion];
     const auto message = question(which, {reinterpret_cast<unsigned char*>(packet) + 2, kLongestQuestion});
     packet[0] = static_cast<char>(message.size() >> 8);
     packet[1] = static_cast<char>(message.size());
     const bool last = (over_[which] | 1u << server) == all();
-    const Deadline deadline = last ? deadline_ : std::min(deadline_, Deadline::after(kHeadStart));
+    const Deadline deadline = last ? deadline_ : Deadline::at_ns(deadline_.ns() / 2 + monotonic_ns() / 2);
     auto stream = TcpStream::connect(servers_.servers[server].with_port(kPort), deadline);
     const Error failure{ErrorCode::temporary};
     if (!stream || !stream->write({packet, 2 + message.size()}, deadline)) return refuse(server, which, failure);
