@@ -77,7 +77,7 @@ struct MountGauges {
 // address. Requests of modern upstreams to the client are passed on; legacy ones get the error that the client cannot be asked.
 //
 // Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each, whose URIs have at
-// most 4,096 bytes. One more is refused: kBusy. If the upstream refuses one, that one is left out, the latest first.
+// most 4,096 bytes. One more is refused: kBusy. If the upstream refuses one of them, that one is left out, and the others stay.
 //
 // Memory: account::mcp, for the lists and each call; three fibers for each mount.
 class Gateway {

@@ -19,6 +19,9 @@ constexpr ItemKind kKinds[] = {ItemKind::tools, ItemKind::resources, ItemKind::t
 
 // How often in a row a server may refuse for a reason that may pass before that is put down to a resource.
 constexpr std::uint32_t kMostRefusals = 3;
+// A stream that lasts as long as the pause before it proves that the server is well again. No stream has to last longer
+// than a pause that has doubled so often.
+constexpr std::uint32_t kMostDoubled = 3;
 
 bool names_by_uri(ItemKind kind) noexcept {
   return kind == ItemKind::resources || kind == ItemKind::templates;
@@ -151,6 +154,8 @@ void Mounted::take_change(const Notification& change) noexcept {
   };
   if (method == "notifications/subscriptions/acknowledged") {
     hears.store(true, std::memory_order_relaxed);
+    // This is the fiber of `listen`, so that the scope is there.
+    if (watched.accepted()) listening->cancel("the refused resource is known");
   } else if (method == "notifications/tools/list_changed") {
     take(ItemKind::tools);
   } else if (method == "notifications/prompts/list_changed") {
@@ -202,32 +207,35 @@ std::chrono::milliseconds Mounted::pause_after(std::uint32_t fruitless) const no
 }
 
 std::expected<void, Error> Mounted::follow() noexcept {
-  std::uint32_t fruitless = 0;
+  std::uint32_t fruitless = 0, refusals = 0;
   for (;;) {
     const auto had = refresh_all();
     if (had) {
-      const Deadline proven = Deadline::after(pause_after(fruitless));
+      const Deadline proven = Deadline::after(pause_after(std::min(fruitless, kMostDoubled)));
       CancelScope scope;
       const auto listened = listen(scope);
       const bool heard = hears.exchange(false, std::memory_order_relaxed);
+      const bool refused = !listened && listened.error().code() != 0;
+      refusals = refused && !heard ? refusals + 1 : 0;
       if (!listened && scope.caused(listened.error().error())) {
         make_all_stale();
         continue;
       }
       const Error error = listened ? Error{} : listened.error().error();
       if (error.ends_waits()) return std::unexpected(error);
-      // If a server refuses, one of the resources may be why, and the latest is left out. If the reason may pass, all are
-      // named a few times more.
-      const bool refused = !listened && listened.error().code() != 0;
+      // If a server refuses, one of the resources may be why, and is searched for. If the reason may pass, all are named a
+      // few times first.
       const bool for_good =
           refused && (error == ErrorCode::unsupported || error == ErrorCode::invalid || error == ErrorCode::not_found);
-      if (for_good && watched.drop_newest()) continue;
+      if (for_good || refusals > kMostRefusals) {
+        if (watched.set_newest_aside()) continue;
+        refusals = 0;
+      }
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       if (for_good || error == ErrorCode::unsupported) {
         if (auto slept = sleep(options.longest_pause); !slept) return slept;
         continue;
       }
-      if (refused && fruitless >= kMostRefusals) static_cast<void>(watched.drop_newest());
       if (heard && proven.passed()) fruitless = 0;
       make_all_stale();
     } else if (had.error().ends_waits()) {

@@ -86,9 +86,9 @@ std::span<const std::string_view> WatchedUris::current() noexcept {
   {
     const Locked locked(lock_);
     dropped = std::exchange(dropped_, nullptr);
-    named_ = added_;
+    if (!searches_) named_ = added_;
     for (const Name* each : places_) {
-      if (each != nullptr) names_[count++] = each->own();
+      if (each != nullptr && each->number <= named_) names_[count++] = each->own();
     }
   }
   while (dropped != nullptr) free(std::exchange(dropped, dropped->next));
@@ -101,15 +101,30 @@ std::string_view WatchedUris::offered(std::string_view own) noexcept {
   return found != nullptr ? (*found)->offered() : std::string_view();
 }
 
-bool WatchedUris::drop_newest() noexcept {
+bool WatchedUris::set_newest_aside() noexcept {
   const Locked locked(lock_);
-  Name** newest = nullptr;
-  for (Name*& each : places_) {
-    if (each == nullptr || each->number > named_) continue;
-    if (newest == nullptr || each->number > (*newest)->number) newest = &each;
+  std::uint32_t newest = 0;
+  for (const Name* each : places_) {
+    if (each != nullptr && each->number <= named_) newest = std::max(newest, each->number);
   }
-  if (newest != nullptr) drop(*newest);
-  return newest != nullptr;
+  searches_ = newest != 0;
+  if (searches_) named_ = newest - 1;
+  return searches_;
+}
+
+bool WatchedUris::accepted() noexcept {
+  const Locked locked(lock_);
+  if (!std::exchange(searches_, false)) return false;
+  bool has_others = false;
+  for (Name*& each : places_) {
+    if (each == nullptr || each->number <= named_) continue;
+    if (each->number == named_ + 1) {
+      drop(each);
+    } else {
+      has_others = true;
+    }
+  }
+  return has_others;
 }
 
 }  // namespace coir::mcp::detail

@@ -30,12 +30,18 @@ class WatchedUris {
   // add adds a resource whose own name is the end of `offered`. False: it is there already. Errors: busy (there is no
   // place for it), no_memory.
   std::expected<bool, Error> add(std::string_view offered, std::string_view own) noexcept;
-  // current frees the places of what nobody wants any more and returns the own names of the others.
+  // current frees the places of what nobody wants any more and returns the own names of the others, but for those that
+  // are set aside.
   std::span<const std::string_view> current() noexcept;
   // offered is the name of an upstream's resource here; absent: it has no place.
   std::string_view offered(std::string_view own) noexcept;
-  // drop_newest frees the place of the one that was added last of those that `current` has named. False: there is none.
-  bool drop_newest() noexcept;
+
+  // A server that refuses what `current` names does not say which. set_newest_aside has `current` leave out the one that
+  // was added last of those; false: there was none, and all are named again. accepted tells that the server takes the
+  // rest: then the one that was set aside last frees its place, for it is the one that was refused, and all others are
+  // named again. True: there are such.
+  bool set_newest_aside() noexcept;
+  bool accepted() noexcept;
 
  private:
   // Name is what a place holds; its text lies behind it.
@@ -60,7 +66,8 @@ class WatchedUris {
   Spinlock lock_;
   Name* places_[kMost] = {};
   std::uint32_t added_ = 0;
-  std::uint32_t named_ = 0;  // `added_` as `current` has seen it
+  std::uint32_t named_ = 0;  // the last that `current` names
+  bool searches_ = false;    // those behind it are set aside
   Name* dropped_ = nullptr;  // which the listening fiber may still have
   std::string_view names_[kMost];
 };

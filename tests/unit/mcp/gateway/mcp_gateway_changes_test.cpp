@@ -2,6 +2,8 @@
 
 #include <CppUTest/TestHarness.h>
 
+#include <algorithm>
+
 #include "tests/unit/mcp/gateway/front.h"
 
 namespace mcp_gateway_changes_test {
@@ -17,8 +19,12 @@ constexpr std::string_view kAcknowledged =
     R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})";
 constexpr std::string_view kToolsChanged =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})";
-constexpr std::string_view kUpdated =
-    R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"t:good"}})";
+
+void tell_of(McpPeer& server, std::string_view uri) {
+  char text[128];
+  server.event(coir::format(text, R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":")",
+                            uri, R"("}})"));
+}
 
 // Listening is a client of a front that listens for one resource, until its end.
 class Listening {
@@ -34,6 +40,7 @@ class Listening {
   ~Listening() {
     if (!fiber_.cancel() || !fiber_.join()) __builtin_trap();
   }
+  bool wants(std::string_view uri) const { return uri == uri_; }
   bool hears() {
     return until([this] { return heard_ > 0; }, Deadline::after(20s));
   }
@@ -76,7 +83,7 @@ TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
         if (server.is("resources/subscribe")) good = true;
         if (!server.gets("GET ")) return old(server);
         server.begin_events();
-        if (bad) server.event(kUpdated);
+        if (bad) tell_of(server, "t:good");
         server.peer().until_gone();
         return false;
       }));
@@ -101,7 +108,7 @@ TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) 
       server.begin_events();
       server.event(kAcknowledged);
       if (has_first) first_is_known = true;
-      if (has_first && refused) server.event(kUpdated);
+      if (has_first && refused) tell_of(server, "t:good");
       server.peer().until_gone();
       return false;
     }));
@@ -115,35 +122,126 @@ TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) 
   });
 }
 
-TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_older_stay) {
-  // A server that refuses for a reason that might pass is asked a few times first.
+TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_others_stay) {
+  // It is refused once all are named. A server that refuses for a reason that might pass is asked a few times first.
+  constexpr std::string_view kUris[] = {"t:0", "t:1", "t:2"};
   for (const int code : {kInvalidParams, kInternalError}) {
-    with([&] {
-      std::atomic<bool> first_is_known = false, refused = false;
-      const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
-        if (!server.is("subscriptions/listen")) return modern(server, kAdd);
-        if (server.says("t:bad")) {
-          refused = true;
-          return server.error(code, "200 OK");
-        }
-        server.begin_events();
-        server.event(kAcknowledged);
-        if (server.says("t:good")) {
-          first_is_known = true;
-          if (refused) server.event(kUpdated);
-        }
-        server.peer().until_gone();
-        return false;
-      }));
-      const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-      Front front(mounts);
-      front.until_up();
-      Listening first(front, "t:good");
-      until([&] { return first_is_known.load(); });
-      const Listening second(front, "t:bad");
-      expect(first.hears());
-    });
+    for (const std::string_view bad : kUris) {
+      with([&] {
+        std::atomic<std::ptrdiff_t> known = 0;
+        std::atomic<bool> is_gone = false;
+        const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+          if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+          const auto names = [&](std::string_view uri) { return server.says(uri); };
+          if (std::ranges::all_of(kUris, names)) is_gone = true;
+          if (is_gone && names(bad)) return server.error(code, "200 OK");
+          known = std::ranges::count_if(kUris, names);
+          server.begin_events();
+          server.event(kAcknowledged);
+          for (const std::string_view uri : kUris) {
+            if (is_gone && names(uri)) tell_of(server, uri);
+          }
+          server.peer().until_gone();
+          return false;
+        }));
+        const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+        Front front(mounts);
+        front.until_up();
+        Listening first(front, kUris[0]);
+        until([&] { return known == 1; });
+        Listening second(front, kUris[1]);
+        until([&] { return known == 2; });
+        Listening third(front, kUris[2]);
+        for (Listening* each : {&first, &second, &third}) expect(each->wants(bad) || each->hears());
+      });
+    }
   }
+}
+
+TEST(McpGatewayChanges, a_server_that_refuses_all_keeps_its_resources) {
+  with([&] {
+    std::atomic<bool> first_is_known = false, refused_all = false;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      const bool has_first = server.says("t:good"), has_second = server.says("t:more");
+      if (first_is_known && !refused_all) {
+        refused_all = !has_first && !has_second;
+        return server.error(kInvalidParams, "200 OK");
+      }
+      if (has_first) first_is_known = true;
+      server.begin_events();
+      server.event(kAcknowledged);
+      if (refused_all && has_first) tell_of(server, "t:good");
+      if (refused_all && has_second) tell_of(server, "t:more");
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    Front front(mounts, {.longest_pause = 20ms});
+    front.until_up();
+    Listening first(front, "t:good");
+    until([&] { return first_is_known.load(); });
+    Listening second(front, "t:more");
+    expect(first.hears() && second.hears());
+  });
+}
+
+TEST(McpGatewayChanges, a_refusal_behind_an_outage_costs_no_resource) {
+  with([&] {
+    std::atomic<bool> first_is_known = false, both_are_known = false, refused = false;
+    std::atomic<unsigned> failures = 0;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (server.is("tools/list") && both_are_known && failures < 4) {
+        ++failures;
+        return server.empty("500 Internal Server Error");
+      }
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      const bool has_first = server.says("t:good"), has_second = server.says("t:more");
+      if (both_are_known && !refused.exchange(true)) return server.error(kBusy, "503 Service Unavailable");
+      server.begin_events();
+      server.event(kAcknowledged);
+      first_is_known = has_first;
+      if (has_first && has_second && !both_are_known.exchange(true)) return false;
+      if (refused && has_first) tell_of(server, "t:good");
+      if (refused && has_second) tell_of(server, "t:more");
+      server.peer().until_gone();
+      return false;
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    Front front(mounts);
+    front.until_up();
+    Listening first(front, "t:good");
+    until([&] { return first_is_known.load(); });
+    Listening second(front, "t:more");
+    expect(first.hears() && second.hears());
+  });
+}
+
+TEST(McpGatewayChanges, pauses_of_an_outage_pass_although_streams_are_short) {
+  with([&] {
+    constexpr auto kPause = 10ms;
+    constexpr unsigned kFailures = 8;  // the next pause is 256 times as long
+    std::atomic<unsigned> failures = 0, streams = 0;
+    std::atomic<std::int64_t> first_ns = 0, third_ns = 0;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (server.is("tools/list") && failures < kFailures) {
+        ++failures;
+        return server.empty("500 Internal Server Error");
+      }
+      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+      const unsigned number = ++streams;
+      if (number == 1) first_ns = coir::monotonic_ns();
+      if (number == 3) third_ns = coir::monotonic_ns();
+      server.begin_events();
+      server.event(kAcknowledged);
+      usleep(200'000);  // longer than eight pauses
+      return server.result_event(R"("resultType":"complete")") && server.end_events();
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}, .failures = 2 * kFailures}};
+    Front front(mounts, {.pause = kPause});
+    expect(until([&] { return third_ns != 0; }, Deadline::after(60s)));
+    expect(third_ns - first_ns < 2 * 256 * std::chrono::nanoseconds(kPause).count());
+  });
 }
 
 TEST(McpGatewayChanges, a_stream_that_ends_at_once_is_begun_less_and_less_often) {
