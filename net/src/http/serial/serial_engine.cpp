@@ -189,8 +189,8 @@ void SerialEngine::remove(std::size_t number) noexcept {
   gone.close();
 }
 
-// begin_stop may be called while a connection is being served: that one is left alone. Who waits at a listener may have
-// asked already, but for a handshake.
+// begin_stop may be called while a connection is being served: that one is left alone. Clients that wait at a listener may
+// have asked already, if no handshake comes first.
 void SerialEngine::begin_stop() noexcept {
   for (std::size_t number = 0; number < Server::kMaxListeners; ++number) {
     if (tls_[number] == nullptr) remove(number);
