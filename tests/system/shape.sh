@@ -176,20 +176,25 @@ words='What|Who|Whoever|Whatever|Of|Nobody|That which'
 none "no sentence begins with What, Who, Whoever, Whatever, Of or Nobody"
 
 # Each public header compiles alone, as this machine's CPU, with the flags that users of coir need and with the switches
-# of a build that has all.
+# of a build that has all. A folder below the tree's own, that ccache knows it again in another clone.
 . scripts/say.sh
 . scripts/cache.sh
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -DCOIR_DASHBOARD=ON -P toolchains/config.cmake
+alone=build/shape
+rm -rf $alone
+mkdir -p $alone/deps
+cmake -DCOIR_CONFIG_DIR="$root/$alone" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -DCOIR_DASHBOARD=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
-# parse HEADER leaves what is wrong with it, and in $scratch/deps what it includes.
-cat >"$scratch/parse" <<END
-clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \\
-  -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -Iport/include -Icore/include -Inet/include \\
-  -Wundef -Werror -Wno-pragma-once-outside-header -MD -MF "$scratch/deps/\$(echo "\$1" | tr / -)" -x c++ "\$1" 2>&1 | head -n 5
+launcher=
+! command -v ccache >/dev/null || launcher="toolchains/ccache.sh '$root'"
+# compile HEADER leaves what is wrong with it, and in the folder deps what it includes.
+cat >$alone/compile <<END
+name=\$(echo "\$1" | tr / -)
+$launcher clang++-19 -c --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \\
+  -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I$alone -Iport/include -Icore/include -Inet/include \\
+  -Wundef -Werror -Wno-pragma-once-outside-header -MD -MF "$alone/deps/\$name" -o "$alone/\$name.o" -x c++ "\$1" 2>&1 | head -n 5
 END
-mkdir "$scratch/deps"
-find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | xargs -P "$(nproc)" -n 1 sh "$scratch/parse" >"$found"
+find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | xargs -P "$(nproc)" -n 1 sh $alone/compile >"$found"
 none "each public header is usable alone"
 
 # scripts/bench headers measures them. Those named here take longer to parse than all that coir wants of them.
@@ -200,7 +205,7 @@ none "no public header includes one of the C++ library's heavy ones"
 
 # A function that can wait takes a deadline; errno after it is read as coir/errno.h says.
 find core/include net/include -name '*.h' ! -name deadline.h | sort | while read -r header; do
-  tr ' ' '\n' <"$scratch/deps/$(echo "$header" | tr / -)" |
+  tr ' ' '\n' <"$alone/deps/$(echo "$header" | tr / -)" |
     awk -v header="$header" '/coir\/deadline.h$/ { waits = 1 } /coir\/errno.h$/ { mended = 1 }
       END { if (waits && !mended) print header }'
 done >"$found"
