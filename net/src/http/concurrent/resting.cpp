@@ -1,7 +1,6 @@
 // Dispatcher, of dispatcher.h: how connections go to rest, and how those end that rest for too long.
 #include "http/concurrent/dispatcher.h"
 #include "http/connection/shed.h"
-#include "socket/kernel.h"
 
 namespace coir::http {
 
@@ -9,10 +8,7 @@ bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (engine_.stopping()) {
     if (connection.has_half_head) return false;
     // Its client was told that it may go on. A handshake may not.
-    if (connection.tls == nullptr && kernel::has_input(connection.stream.fd())) {
-      connection.stream.mark_readable();
-      return false;
-    }
+    if (connection.tls == nullptr && has_arrived(connection)) return false;
     close(connection);
     return true;
   }
@@ -43,8 +39,7 @@ bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
 }
 
 bool Dispatcher::serve_arrived(Connection& connection) noexcept {
-  if (!kernel::has_input(connection.stream.fd())) return false;
-  connection.stream.mark_readable();
+  if (!has_arrived(connection)) return false;
   serve_soon(connection);
   return true;
 }

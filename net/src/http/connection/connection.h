@@ -13,6 +13,8 @@
 #include <coir/resting_wait.h>
 #endif
 
+#include "socket/kernel.h"
+
 namespace coir {
 class TlsContextSlot;
 }
@@ -108,5 +110,12 @@ inline constexpr std::int64_t kHandshakeSilenceNs = 1'000'000'000;
 
 // ConnectionList is in order of arrival. Its user holds the engine's lock.
 using ConnectionList = coir::detail::CountedList<Connection>;
+
+// has_arrived tells whether the client has sent something that nobody was told of. The stream is readable then.
+inline bool has_arrived(Connection& connection) noexcept {
+  if (!kernel::has_input(connection.stream.fd())) return false;
+  connection.stream.mark_readable();
+  return true;
+}
 
 }  // namespace coir::http

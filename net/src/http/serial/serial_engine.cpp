@@ -25,10 +25,7 @@ constexpr std::size_t kUnit = 64;
 
 bool SerialEngine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (stopping()) {
-    if (connection.tls == nullptr && kernel::has_input(connection.stream.fd())) {
-      connection.stream.mark_readable();
-      return false;
-    }
+    if (connection.tls == nullptr && has_arrived(connection)) return false;
     close(connection);
     return true;
   }
