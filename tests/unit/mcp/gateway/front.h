@@ -103,6 +103,27 @@ class Front {
   char names_[1024];
 };
 
+// Upstream is a server by a script of McpPeer's, mounted as `up`.
+struct Upstream {
+  template <class Answer>
+  Upstream(Answer answer, mcp::Mount mount) : server(mcp_script(answer)), mounts{mount} {
+    mounts[0].prefix = "up";
+    mounts[0].upstream.url = server.url("/mcp");
+  }
+
+  ScriptedServer server;
+  mcp::Mount mounts[1];
+};
+
+// FrontOf is a front of one such server, once that is up.
+struct FrontOf : private Upstream, Front {
+  template <class Answer>
+  explicit FrontOf(Answer answer, mcp::GatewayOptions options = {}, mcp::Mount mount = {})
+      : Upstream(answer, mount), Front(mounts, options) {
+    until_up();
+  }
+};
+
 inline mcp::CallOptions patience() {
   return {.deadline = Deadline::after(std::chrono::seconds(60))};
 }

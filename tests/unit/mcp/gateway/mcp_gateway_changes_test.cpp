@@ -75,7 +75,7 @@ TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
   for (const int code : {-32002, -32603, 0}) {
     with([&] {
       std::atomic<bool> good = false, bad = false;
-      const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      FrontOf front([&](McpPeer& server) {
         if (server.is("resources/subscribe") && server.says("t:bad")) {
           bad = true;
           return server.error(code, "200 OK");
@@ -86,10 +86,7 @@ TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
         if (bad) tell_of(server, "t:good");
         server.peer().until_gone();
         return false;
-      }));
-      const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-      Front front(mounts);
-      front.until_up();
+      });
       Listening first(front, "t:good");
       until([&] { return good.load(); });
       const Listening second(front, "t:bad");
@@ -101,7 +98,7 @@ TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
 TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) {
   with([&] {
     std::atomic<bool> first_is_known = false, refused = false;
-    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+    FrontOf front([&](McpPeer& server) {
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
       const bool has_first = server.says("t:good"), has_second = server.says("t:more");
       if (has_first && has_second && !refused.exchange(true)) return server.error(kBusy, "503 Service Unavailable");
@@ -111,10 +108,7 @@ TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) 
       if (has_first && refused) tell_of(server, "t:good");
       server.peer().until_gone();
       return false;
-    }));
-    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-    Front front(mounts);
-    front.until_up();
+    });
     Listening first(front, "t:good");
     until([&] { return first_is_known.load(); });
     const Listening second(front, "t:more");
@@ -130,7 +124,7 @@ TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_others_sta
       with([&] {
         std::atomic<std::ptrdiff_t> known = 0;
         std::atomic<bool> is_gone = false;
-        const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+        FrontOf front([&](McpPeer& server) {
           if (!server.is("subscriptions/listen")) return modern(server, kAdd);
           const auto names = [&](std::string_view uri) { return server.says(uri); };
           if (std::ranges::all_of(kUris, names)) is_gone = true;
@@ -143,10 +137,7 @@ TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_others_sta
           }
           server.peer().until_gone();
           return false;
-        }));
-        const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-        Front front(mounts);
-        front.until_up();
+        });
         Listening first(front, kUris[0]);
         until([&] { return known == 1; });
         Listening second(front, kUris[1]);
@@ -161,24 +152,23 @@ TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_others_sta
 TEST(McpGatewayChanges, a_server_that_refuses_all_keeps_its_resources) {
   with([&] {
     std::atomic<bool> first_is_known = false, refused_all = false;
-    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
-      if (!server.is("subscriptions/listen")) return modern(server, kAdd);
-      const bool has_first = server.says("t:good"), has_second = server.says("t:more");
-      if (first_is_known && !refused_all) {
-        refused_all = !has_first && !has_second;
-        return server.error(kInvalidParams, "200 OK");
-      }
-      if (has_first) first_is_known = true;
-      server.begin_events();
-      server.event(kAcknowledged);
-      if (refused_all && has_first) tell_of(server, "t:good");
-      if (refused_all && has_second) tell_of(server, "t:more");
-      server.peer().until_gone();
-      return false;
-    }));
-    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-    Front front(mounts, {.longest_pause = 20ms});
-    front.until_up();
+    FrontOf front(
+        [&](McpPeer& server) {
+          if (!server.is("subscriptions/listen")) return modern(server, kAdd);
+          const bool has_first = server.says("t:good"), has_second = server.says("t:more");
+          if (first_is_known && !refused_all) {
+            refused_all = !has_first && !has_second;
+            return server.error(kInvalidParams, "200 OK");
+          }
+          if (has_first) first_is_known = true;
+          server.begin_events();
+          server.event(kAcknowledged);
+          if (refused_all && has_first) tell_of(server, "t:good");
+          if (refused_all && has_second) tell_of(server, "t:more");
+          server.peer().until_gone();
+          return false;
+        },
+        {.longest_pause = 20ms});
     Listening first(front, "t:good");
     until([&] { return first_is_known.load(); });
     Listening second(front, "t:more");
@@ -190,7 +180,7 @@ TEST(McpGatewayChanges, a_refusal_behind_an_outage_costs_no_resource) {
   with([&] {
     std::atomic<bool> first_is_known = false, both_are_known = false, refused = false;
     std::atomic<unsigned> failures = 0;
-    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+    FrontOf front([&](McpPeer& server) {
       if (server.is("tools/list") && both_are_known && failures < 4) {
         ++failures;
         return server.empty("500 Internal Server Error");
@@ -206,10 +196,7 @@ TEST(McpGatewayChanges, a_refusal_behind_an_outage_costs_no_resource) {
       if (refused && has_second) tell_of(server, "t:more");
       server.peer().until_gone();
       return false;
-    }));
-    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
-    Front front(mounts);
-    front.until_up();
+    });
     Listening first(front, "t:good");
     until([&] { return first_is_known.load(); });
     Listening second(front, "t:more");
@@ -336,13 +323,12 @@ TEST(McpGatewayChanges, a_list_that_is_refused_or_too_long_takes_nothing_else_aw
 TEST(McpGatewayChanges, a_refusal_is_no_failure_of_the_server) {
   // A request that is answered by the code 0 has been answered.
   with([&] {
-    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
-      if (!server.is("tools/call")) return modern(server, kAdd);
-      return server.error(0, "200 OK", R"({"why":1})");
-    }));
-    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}, .failures = 1, .rest = 60s}};
-    Front front(mounts);
-    front.until_up();
+    FrontOf front(
+        [&](McpPeer& server) {
+          if (!server.is("tools/call")) return modern(server, kAdd);
+          return server.error(0, "200 OK", R"({"why":1})");
+        },
+        {}, {.failures = 1, .rest = 60s});
     for (int i = 0; i < 2; ++i) {
       const auto refused = front.client().call("up_add", {}, patience());
       expect(!refused && refused.error().code() == kInternalError && refused.error().data() == R"({"why":1})");
