@@ -211,8 +211,8 @@ class McpClient {
   // listen has options.told called with changes until the stream ends, the deadline passes or the caller is cancelled;
   // without a deadline it goes on. Success: the server has ended it in good order. With a legacy server a broken stream
   // is resumed where that can be, and resources that it refuses to watch are left out (McpClientCounters::ignored).
-  // After any end changes may have been missed. Errors: as a request's; unsupported (the
-  // server tells of no changes), timed_out, cancelled.
+  // After any end changes may have been missed. Errors: as a request's; unsupported (the server tells of no changes),
+  // timed_out, cancelled.
   [[nodiscard]] std::expected<void, Failure> listen(const Changes& changes, const CallOptions& options) noexcept;
 
   // leave ends a legacy session. The next request begins another. Errors: those of http::Client::request.

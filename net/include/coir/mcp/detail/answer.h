@@ -58,8 +58,8 @@ class Failure {
   // error of an answer by JSON-RPC: invalid (-32602), not_found (-32002), unsupported (-32601, -32021, -32022), protocol
   // (-32600, -32700, -32020), else temporary.
   Error error() const noexcept { return error_; }
-  // code is JSON-RPC's, 0 where there was no such answer; -32603 where the server has sent 0 or no number. message is the server's own, empty without a code. data is JSON,
-  // absent without.
+  // code is JSON-RPC's, 0 where there was no such answer; -32603 where the server has sent 0 or no number. message is the
+  // server's own, empty without a code. data is JSON, absent without.
   int code() const noexcept;
   std::string_view message() const noexcept;
   std::string_view data() const noexcept;
