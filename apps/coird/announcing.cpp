@@ -49,6 +49,9 @@ void Announcing::answer() const noexcept {
   std::size_t count = 0;
   if (ports_.http != 0) services[count++] = {.type = "_http._tcp", .port = ports_.http, .text = kText};
   if (ports_.https != 0) services[count++] = {.type = "_https._tcp", .port = ports_.https, .text = kText};
+  if (count == 0)
+    warn({"--mdns ", name_,
+          ": no listener can be reached from elsewhere, so only the name is announced; --listen '*:8080' is one"});
   const auto named = [](std::string_view name) { say({"found as ", name, ".local"}); };
   const auto served = coir::mdns::serve({.name = name_, .services = std::span(services).first(count), .named = named});
   if (served.error() == coir::ErrorCode::cancelled) return;
