@@ -9,6 +9,7 @@
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 #include "socket/kernel.h"
+#include "socket/write_all.h"
 
 namespace coir::http {
 namespace {
@@ -22,15 +23,6 @@ constexpr std::size_t kLeastPeeked = 8 * 1024;
 // Content that is read where the unsent is kept fits, with the session's output in front, into a buffer of this size.
 constexpr std::size_t kKeptBytes = 16 * 1024;
 constexpr std::size_t kBeforeKept = Session::kOutputBytes + 64;
-
-// drop_front drops the first bytes of what the parts hold.
-void drop_front(std::span<iovec> parts, std::size_t bytes) noexcept {
-  for (iovec& part : parts) {
-    const std::size_t of_this = std::min(bytes, part.iov_len);
-    part = {static_cast<char*>(part.iov_base) + of_this, part.iov_len - of_this};
-    bytes -= of_this;
-  }
-}
 
 }  // namespace
 
@@ -167,7 +159,7 @@ bool Forwarding::pass_output() noexcept {
 bool Forwarding::send_or_keep(std::span<iovec> parts, std::size_t behind) noexcept {
   std::size_t all = 0;
   for (const iovec& part : parts) all += part.iov_len;
-  drop_front(parts, all - session.unsent_);
+  take_sent(parts, all - session.unsent_);
   parts.back().iov_len += behind;
   if (keeper.keep(*this, parts) != nullptr) {
     session.content_sent_ -= std::min<std::uint64_t>(session.content_sent_, session.unsent_);
@@ -202,8 +194,9 @@ bool Forwarding::pass_peeked(const RelayedContent& seen, std::span<char> bytes, 
     iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
                      {bytes.data(), found},
                      {const_cast<char*>(behind.data()), in_chunks ? 2u : 0u}};
-    drop_front(parts, before);
-    sent = session.send(parts, false);
+    std::span<iovec> left(parts);
+    take_sent(left, before);
+    sent = session.send(left, false);
   }
   if (!sent) return leave(), false;
   relayed.advance(seen, stream().fd(), found, found, bytes);

@@ -8,6 +8,7 @@
 #include "proxy/field_kind.h"
 #include "proxy/forward_keeper.h"
 #include "socket/kernel.h"
+#include "socket/write_all.h"
 
 namespace coir::http {
 namespace {
@@ -81,25 +82,28 @@ ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char
       if (found == chunk) behind = seen.whole ? kEndOfChunks : kEndOfChunks.substr(0, 2);
       if (found == 0) behind = seen.whole ? kLastChunk : std::string_view();
     }
-    const iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
-                           {place.data(), found},
-                           {const_cast<char*>(behind.data()), behind.size()}};
-    const std::size_t wanted = front.size() + found + behind.size();
+    iovec parts[] = {{const_cast<char*>(front.data()), front.size()},
+                     {place.data(), found},
+                     {const_cast<char*>(behind.data()), behind.size()}};
+    std::span<iovec> left(parts);
     std::size_t sent = 0;
-    if (wanted != 0) {
-      const auto written = pair.client->stream.write_some(parts, Deadline::now());
+    // Until the client's socket is full: only then does it tell of room. TLS may send less than there is room for.
+    for (take_sent(left, 0); !left.empty();) {
+      const auto written = pair.client->stream.write_some(left, Deadline::now());
       if (!written && !would_wait(written.error())) {
         pair.client_stays = false;
         return Next::end;
       }
-      sent = written ? *written : 0;
+      if (!written) break;
+      take_sent(left, *written);
+      sent += *written;
+      pair.moved = true;
     }
-    if (sent != 0) pair.moved = true;
     const std::size_t taken = owed.took(sent, front, found, behind, before.bytes != 0 ? 0 : chunk);
     if (before.bytes == 0) pair.content.advance(seen, pair.lease.stream().fd(), found, taken, place);
     if (pair.content.broken) return Next::cut;
     if (seen.strays && taken == found) pair.reusable = false;
-    if (sent < wanted) {
+    if (!left.empty()) {
       pair.client_full = true;
       return Next::rest;
     }
