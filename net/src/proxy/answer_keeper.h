@@ -27,6 +27,7 @@ struct WaitingExchange : RestingWait {
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, lowered in the end
   bool tried_again = false;                  // it is the second try already
   bool unrepeatable = false;                 // content has been sent that is gone
+  bool heard_any = false;                    // an interim response has come
   bool has_made_id = false;
   bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
   bool news = false;   // the upstream may have said something
@@ -56,6 +57,7 @@ class AnswerKeeper final : public Keeper {
   void answer_kept(Exchange& exchange, std::uint64_t mark) noexcept override;
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
+  bool outlives_stop(const Connection&) const noexcept override { return true; }
   void stopping() noexcept override;
   bool stopped() noexcept override;
   bool look_around(std::int64_t now_ns) noexcept override;

@@ -64,6 +64,7 @@ void Forwarding::resume(WaitingExchange& waiting) noexcept {
   unrepeatable = waiting.unrepeatable;
   begin_try();
   sent_any = true;
+  heard_any = waiting.heard_any;
   if (session.body_done_) {
     resumed = sent_whole = true;
     return go_on(Stage::answer);
@@ -127,26 +128,26 @@ Forwarding::Outcome Forwarding::answered(Outcome sent) noexcept {
 // behind a while the fiber, too.
 Forwarding::Outcome Forwarding::await_answer() noexcept {
   const Deadline last = within(rules.first_byte);
-  if (have != 0 || memory) return read_head(last);
-  if (!stream().drained()) {
+  while (have == 0 && !memory) {
+    if (stream().drained()) {
+      session.lends_scratch_ = false;
+      auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
+      if (!ready && ready.error().is_late() && !last.passed()) {
+        if (is_in_doubt()) {
+          room = exchange.scratch();
+          return read_head(last);
+        }
+        if (suspend()) return {};
+        ready = wait(stream().fd(), Direction::readable, last);
+      }
+      room = exchange.scratch();
+      if (!ready) return ready;
+    }
     const auto heard = hear();
     if (!heard) return std::unexpected(heard.error());
     if (*heard) return {};
-    if (have != 0) return read_head(last);
+    if (!stream().drained()) break;
   }
-  session.lends_scratch_ = false;
-  auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
-  if (!ready && ready.error().is_late() && !last.passed()) {
-    if (is_in_doubt()) {
-      room = exchange.scratch();
-      return read_head(last);
-    }
-    if (suspend()) return {};
-    ready = wait(stream().fd(), Direction::readable, last);
-  }
-  room = exchange.scratch();
-  if (!ready) return ready;
-  stream().mark_readable();
   return read_head(last);
 }
 
@@ -225,7 +226,7 @@ void Forwarding::fail(Error error) noexcept {
       return answer(503);
     case ForwardFailure::connect_timeout:
     case ForwardFailure::timeout:
-      lease.failed(UpstreamFault::timed_out);
+      lease.failed(is_midway() ? UpstreamFault::broken_off : UpstreamFault::timed_out);
       counters.timed_out.fetch_add(1, std::memory_order_relaxed);
       return answer(504);
     default:

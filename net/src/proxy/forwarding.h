@@ -115,7 +115,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, while this exchange counts
   std::int64_t now_ns = 0;                   // when this try began, or its content was sent
   bool tried_again = false;
-  bool resumed = false;       // it has been kept before
+  bool resumed = false;       // it has been kept, and nothing has been heard since
   bool was_slow = false;      // it has rested because its client sent nothing
   bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others

@@ -58,6 +58,7 @@ void Forwarding::add_in_parts(ResponseHead& head, const Header& field) noexcept 
 
 // pass_interim passes an informational response on at once. A client of HTTP/1.0 knows none.
 void Forwarding::heard_interim() noexcept {
+  resumed = false;
   if (request.minor == 0 || session.phase_ != Session::Phase::none || session.broken_) return;
   session.hold();
   if (session.output_room() < Session::kOutputBytes / 2 && !session.flush()) return;

@@ -131,6 +131,33 @@ TEST(ProxyWaitingEnds, an_upload_that_rests_is_not_sent_twice) {
           });
 }
 
+TEST(ProxyWaitingEnds, a_request_that_was_answered_in_part_is_not_sent_twice) {
+  std::atomic<int> heard{0};
+  std::atomic<bool> released{false};
+  const auto script = [&](Peer& peer) {
+    for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+      if (head.find("/wait") == head.npos) {
+        if (!peer.say(kHello)) return;
+        continue;
+      }
+      ++heard;
+      if (!peer.say("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")) return;
+      while (!released) ::poll(nullptr, 0, 1);
+      return peer.hang_up();
+    }
+  };
+  through(script, {}, {}, [&](Server& server, const Address& address, Stage&) {
+    heard = 0;
+    released = false;
+    Client client(address);
+    expect(client.say(kFine) && client.hear("hello") && client.say(kWait) && client.hear("103 Early Hints"));
+    expect(until([&] { return server.gauges().active == 0; }, soon()));
+    released = true;
+    expect(client.hear("502 Bad Gateway") && heard == 1);
+  });
+  released = true;
+}
+
 TEST(ProxyWaitingEnds, a_server_that_stops_still_answers_it) {
   Paused paused;
   paused.then = [](Peer& peer) { return peer.say(kHello); };
