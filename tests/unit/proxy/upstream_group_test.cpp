@@ -3,53 +3,25 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/tcp.h>
 
 #include <array>
 #include <string_view>
 
 #include "http/message/response_parser.h"
-#include "tests/support/dead_host.h"
 #include "tests/support/everywhere.h"
+#include "tests/unit/proxy/listening_servers.h"
 
 namespace upstream_group_test {
 
 using namespace coir;
 using namespace coir::http;
+using namespace coir::test;
 using namespace std::chrono_literals;
 
 namespace {
 
 Deadline soon() {
   return Deadline::after(60s);
-}
-
-// Servers are listeners whose connections the kernel takes; nobody answers.
-struct Servers {
-  static constexpr std::size_t kMost = 4;
-  TcpListener listeners[kMost];
-  char text[kMost][32];
-  UpstreamServer servers[kMost];
-
-  explicit Servers(std::initializer_list<unsigned> weights) {
-    for (const unsigned weight : weights) {
-      listeners[count] = std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0")));
-      servers[count] = {coir::format(text[count], "http://127.0.0.1:", listeners[count].local_address().port()),
-                        weight};
-      ++count;
-    }
-  }
-  Upstreams group(UpstreamOptions options = {}) {
-    return std::move(*Upstreams::create(std::span(servers).first(count), options));
-  }
-  std::size_t count = 0;
-};
-
-// in_use is how many leases each server has: "6 2".
-std::string_view in_use(const UpstreamGroup& group, std::span<char> room) {
-  Formatter out(room);
-  for (const UpstreamMember& each : group.members()) out.add(out.text().empty() ? "" : " ", each.in_use);
-  return out.text();
 }
 
 }  // namespace
@@ -77,7 +49,7 @@ TEST(UpstreamGroup, addresses_that_are_none_are_refused) {
 
 TEST(UpstreamGroup, servers_are_asked_in_turn_by_their_weight) {
   everywhere([&] {
-    Servers servers({3, 1});
+    ListeningServers servers({3, 1});
     auto upstreams = servers.group();
     UpstreamLease leases[8];
     char room[32];
@@ -93,7 +65,7 @@ TEST(UpstreamGroup, servers_are_asked_in_turn_by_their_weight) {
 
 TEST(UpstreamGroup, the_server_with_the_fewest_is_asked) {
   everywhere([&] {
-    Servers servers({1, 1, 1});
+    ListeningServers servers({1, 1, 1});
     auto upstreams = servers.group({.balance = Balance::least_connections});
     UpstreamGroup& group = upstreams.group();
     UpstreamLease leases[6];
@@ -110,7 +82,7 @@ TEST(UpstreamGroup, the_server_with_the_fewest_is_asked) {
 
 TEST(UpstreamGroup, a_key_goes_to_its_own_server_and_keys_to_all) {
   everywhere([&] {
-    Servers servers({1, 1, 2});
+    ListeningServers servers({1, 1, 2});
     auto upstreams = servers.group({.balance = Balance::hash});
     UpstreamGroup& group = upstreams.group();
     const auto chosen = [&](std::uint64_t key) {
@@ -133,7 +105,7 @@ TEST(UpstreamGroup, a_key_goes_to_its_own_server_and_keys_to_all) {
 
 TEST(UpstreamGroup, a_server_has_at_most_so_many_and_whoever_comes_then_waits_in_line) {
   everywhere([&] {
-    Servers servers({3, 1});
+    ListeningServers servers({3, 1});
     auto upstreams = servers.group({.most_in_use = 1});
     UpstreamGroup& group = upstreams.group();
     char room[32];
@@ -165,7 +137,7 @@ TEST(UpstreamGroup, a_server_has_at_most_so_many_and_whoever_comes_then_waits_in
 // The first server is skipped for a second, the second one is full.
 TEST(UpstreamGroup, whoever_waits_in_line_has_a_server_that_is_skipped_no_more_before_a_newcomer) {
   everywhere([&] {
-    Servers servers({1, 1});
+    ListeningServers servers({1, 1});
     auto upstreams = servers.group({.most_in_use = 1, .failures = 1, .longest = 60s});
     UpstreamGroup& group = upstreams.group();
     char room[32];
@@ -187,7 +159,7 @@ TEST(UpstreamGroup, whoever_waits_in_line_has_a_server_that_is_skipped_no_more_b
 
 TEST(UpstreamGroup, a_server_that_comes_back_serves_as_many_of_the_line_as_it_has_room_for) {
   everywhere([&] {
-    Servers servers({1, 1});
+    ListeningServers servers({1, 1});
     auto upstreams = servers.group({.most_in_use = 2, .failures = 1, .longest = 60s});
     UpstreamGroup& group = upstreams.group();
     const UpstreamMember& first = group.members()[0];
@@ -213,114 +185,10 @@ TEST(UpstreamGroup, a_server_that_comes_back_serves_as_many_of_the_line_as_it_ha
   });
 }
 
-TEST(UpstreamGroup, a_server_that_is_down_makes_way_and_is_then_left_alone) {
-  everywhere([&] {
-    Servers servers({1, 1});
-    servers.listeners[0].close();
-    auto upstreams = servers.group({.failures = 3, .longest = 60s});
-    for (int i = 0; i < 8; ++i) {
-      auto lease = upstreams.group().take({}, soon());
-      expect(lease.has_value() && upstreams.group().members()[1].in_use == 1);
-    }
-    expect(upstreams.state().answering == 1 && upstreams.state().servers == 2);
-  });
-}
-
-TEST(UpstreamGroup, a_server_that_drops_what_comes_costs_its_own_connect_time_and_is_skipped) {
-  everywhere([&] {
-    Servers servers({1, 1});
-    const std::uint16_t port = servers.listeners[1].local_address().port();
-    const coir::test::DeadHost dead("127.0.0.2", port);
-    expect(dead.usable());
-    servers.servers[0].url = coir::format(servers.text[0], "http://127.0.0.2:", port);
-    auto upstreams = servers.group({.connect = 20ms, .failures = 3, .longest = 60s});
-    const UpstreamMember& silent = upstreams.group().members()[0];
-    const Deadline skipped = Deadline::after(1s);
-    const auto lease = upstreams.group().take({}, soon());
-    expect(lease.has_value() && silent.in_use == 0 && upstreams.group().members()[1].in_use == 1);
-    expect(silent.failures == 1 && silent.out_until >= skipped && !silent.down);
-  });
-}
-
-// The first of two refuses at once; the only one there is may always be asked.
-TEST(UpstreamGroup, the_last_server_that_may_be_asked_has_all_of_the_time) {
-  for (const bool only : {false, true}) {
-    everywhere([&] {
-      const coir::test::DeadHost dead("127.0.0.2", 0);
-      expect(dead.usable());
-      Servers servers({1, 1});
-      servers.listeners[0].close();
-      servers.servers[1].url = coir::format(servers.text[1], "http://127.0.0.2:", dead.port());
-      bool refused_late = true;
-      // A busy machine may need all of the time for the one that refuses.
-      for (auto time = 30ms; refused_late; time *= 2) {
-        auto upstreams = *Upstreams::create(std::span(servers.servers).subspan(only ? 1 : 0, only ? 1 : 2),
-                                            {.connect = 0ms, .failures = 1});
-        const Deadline until = Deadline::after(time);
-        const auto lease = upstreams.group().take({}, until);
-        expect(!lease && until.passed());
-        refused_late = !only && !lease && lease.error() == ErrorCode::system && time < 8s;
-        expect(refused_late || (!lease && lease.error() == ErrorCode::timed_out));
-      }
-    });
-  }
-}
-
-TEST(UpstreamGroup, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
-  everywhere([&] {
-    Servers servers({1, 1});
-    for (auto& listener : servers.listeners) listener.close();
-    auto upstreams = servers.group({.failures = 2, .longest = 60s});
-    for (int i = 0; i < 2; ++i) {
-      const auto lease = upstreams.group().take({}, soon());
-      expect(!lease && lease.error() == ErrorCode::system);
-    }
-    const auto lease = upstreams.group().take({}, soon());
-    expect(!lease && lease.error() == ErrorCode::limit);
-    expect(upstreams.state().answering == 0);
-  });
-}
-
-TEST(UpstreamGroup, the_only_server_is_asked_again_however_often_it_failed) {
-  everywhere([&] {
-    Servers servers({1});
-    servers.listeners[0].close();
-    auto upstreams = servers.group({.failures = 2, .longest = 60s});
-    for (int i = 0; i < 10; ++i) {
-      const auto lease = upstreams.group().take({}, soon());
-      expect(!lease && lease.error() == ErrorCode::system);
-    }
-    expect(upstreams.state().answering == 1);
-  });
-}
-
-TEST(UpstreamGroup, a_servers_fault_counts_and_a_stale_connection_does_not) {
-  everywhere([&] {
-    Servers servers({1, 1});
-    auto upstreams = servers.group({.failures = 2, .longest = 60s});
-    // One is asked after the other.
-    const auto ends_with = [&](UpstreamFault fault) {
-      for (int i = 0; i < 2; ++i) {
-        auto lease = upstreams.group().take({}, soon());
-        expect(lease.has_value());
-        if (lease) lease->failed(fault);
-      }
-    };
-    for (int i = 0; i < 4; ++i) ends_with(UpstreamFault::stale);
-    ends_with(UpstreamFault::cut);
-    // Both are forgiven by what went well.
-    for (int i = 0; i < 2; ++i) upstreams.group().take({}, soon())->give_back(false);
-    ends_with(UpstreamFault::malformed);
-    expect(upstreams.state().answering == 2);
-    ends_with(UpstreamFault::timed_out);
-    expect(upstreams.state().answering == 0);
-  });
-}
-
 // The end comes while this fiber keeps its worker: no wake has run when the connection is taken.
 TEST(UpstreamGroup, a_connection_that_its_server_has_ended_is_not_used_again) {
   everywhere([&] {
-    Servers servers({1});
+    ListeningServers servers({1});
     auto upstreams = servers.group();
     const auto rest_one = [&] {
       auto lease = upstreams.group().take({}, soon());
@@ -344,7 +212,7 @@ TEST(UpstreamGroup, a_connection_that_its_server_has_ended_is_not_used_again) {
 
 TEST(UpstreamGroup, a_connection_rests_as_its_server_says) {
   everywhere([&] {
-    Servers servers({1});
+    ListeningServers servers({1});
     auto upstreams = servers.group({.idle_time = 2s});
     TcpStream accepted;
     const auto rest_one = [&](std::string_view keep_alive) {

@@ -1,0 +1,130 @@
+// When a server of a group is skipped, and for how long.
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+
+#include "tests/support/dead_host.h"
+#include "tests/support/everywhere.h"
+#include "tests/unit/proxy/listening_servers.h"
+
+namespace upstream_skips_test {
+
+using namespace coir;
+using namespace coir::http;
+using namespace coir::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+Deadline soon() {
+  return Deadline::after(60s);
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(UpstreamSkips, coir::test::Everywhere) {};
+
+TEST(UpstreamSkips, a_server_that_is_down_makes_way_and_is_then_left_alone) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    servers.listeners[0].close();
+    auto upstreams = servers.group({.failures = 3, .longest = 60s});
+    for (int i = 0; i < 8; ++i) {
+      auto lease = upstreams.group().take({}, soon());
+      expect(lease.has_value() && upstreams.group().members()[1].in_use == 1);
+    }
+    expect(upstreams.state().answering == 1 && upstreams.state().servers == 2);
+  });
+}
+
+TEST(UpstreamSkips, a_server_that_drops_what_comes_costs_its_own_connect_time_and_is_skipped) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    const std::uint16_t port = servers.listeners[1].local_address().port();
+    const coir::test::DeadHost dead("127.0.0.2", port);
+    expect(dead.usable());
+    servers.servers[0].url = coir::format(servers.text[0], "http://127.0.0.2:", port);
+    auto upstreams = servers.group({.connect = 20ms, .failures = 3, .longest = 60s});
+    const UpstreamMember& silent = upstreams.group().members()[0];
+    const Deadline skipped = Deadline::after(1s);
+    const auto lease = upstreams.group().take({}, soon());
+    expect(lease.has_value() && silent.in_use == 0 && upstreams.group().members()[1].in_use == 1);
+    expect(silent.failures == 1 && silent.out_until >= skipped && !silent.down);
+  });
+}
+
+// The first of two refuses at once; the only one there is may always be asked.
+TEST(UpstreamSkips, the_last_server_that_may_be_asked_has_all_of_the_time) {
+  for (const bool only : {false, true}) {
+    everywhere([&] {
+      const coir::test::DeadHost dead("127.0.0.2", 0);
+      expect(dead.usable());
+      ListeningServers servers({1, 1});
+      servers.listeners[0].close();
+      servers.servers[1].url = coir::format(servers.text[1], "http://127.0.0.2:", dead.port());
+      bool refused_late = true;
+      // A busy machine may need all of the time for the one that refuses.
+      for (auto time = 30ms; refused_late; time *= 2) {
+        auto upstreams = *Upstreams::create(std::span(servers.servers).subspan(only ? 1 : 0, only ? 1 : 2),
+                                            {.connect = 0ms, .failures = 1});
+        const Deadline until = Deadline::after(time);
+        const auto lease = upstreams.group().take({}, until);
+        expect(!lease && until.passed());
+        refused_late = !only && !lease && lease.error() == ErrorCode::system && time < 8s;
+        expect(refused_late || (!lease && lease.error() == ErrorCode::timed_out));
+      }
+    });
+  }
+}
+
+TEST(UpstreamSkips, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    for (auto& listener : servers.listeners) listener.close();
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    for (int i = 0; i < 2; ++i) {
+      const auto lease = upstreams.group().take({}, soon());
+      expect(!lease && lease.error() == ErrorCode::system);
+    }
+    const auto lease = upstreams.group().take({}, soon());
+    expect(!lease && lease.error() == ErrorCode::limit);
+    expect(upstreams.state().answering == 0);
+  });
+}
+
+TEST(UpstreamSkips, the_only_server_is_asked_again_however_often_it_failed) {
+  everywhere([&] {
+    ListeningServers servers({1});
+    servers.listeners[0].close();
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    for (int i = 0; i < 10; ++i) {
+      const auto lease = upstreams.group().take({}, soon());
+      expect(!lease && lease.error() == ErrorCode::system);
+    }
+    expect(upstreams.state().answering == 1);
+  });
+}
+
+TEST(UpstreamSkips, a_servers_fault_counts_and_a_stale_connection_does_not) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    // One is asked after the other.
+    const auto ends_with = [&](UpstreamFault fault) {
+      for (int i = 0; i < 2; ++i) {
+        auto lease = upstreams.group().take({}, soon());
+        expect(lease.has_value());
+        if (lease) lease->failed(fault);
+      }
+    };
+    for (int i = 0; i < 4; ++i) ends_with(UpstreamFault::stale);
+    ends_with(UpstreamFault::cut);
+    // Both are forgiven by what went well.
+    for (int i = 0; i < 2; ++i) upstreams.group().take({}, soon())->give_back(false);
+    ends_with(UpstreamFault::malformed);
+    expect(upstreams.state().answering == 2);
+    ends_with(UpstreamFault::timed_out);
+    expect(upstreams.state().answering == 0);
+  });
+}
+
+}  // namespace upstream_skips_test
