@@ -19,6 +19,17 @@ Deadline soon() {
   return Deadline::after(60s);
 }
 
+// lease_of returns a lease of that server; none if it is not asked in its turn.
+UpstreamLease lease_of(UpstreamGroup& group, std::size_t index) {
+  const UpstreamMember& server = group.members()[index];
+  for (std::size_t turn = 0; turn < group.members().size(); ++turn) {
+    const std::uint32_t before = server.in_use;
+    auto lease = group.take({.must_be_new = true}, soon());
+    if (lease && server.in_use != before) return std::move(*lease);
+  }
+  return {};
+}
+
 }  // namespace
 
 TEST_GROUP_BASE(UpstreamSkips, coir::test::Everywhere) {};
@@ -124,6 +135,86 @@ TEST(UpstreamSkips, a_servers_fault_counts_and_a_stale_connection_does_not) {
     expect(upstreams.state().answering == 2);
     ends_with(UpstreamFault::timed_out);
     expect(upstreams.state().answering == 0);
+  });
+}
+
+// As where a server restarts: everything that is under way fails within a moment.
+TEST(UpstreamSkips, all_that_fails_in_one_moment_skips_a_server_once) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    auto upstreams = servers.group({.failures = 3, .longest = 60s});
+    const UpstreamMember& server = upstreams.group().members()[0];
+    UpstreamLease leases[12];
+    for (UpstreamLease& each : leases) each = lease_of(upstreams.group(), 0);
+    for (UpstreamLease& each : leases) each.failed(UpstreamFault::cut);
+    expect(server.down && server.failures == 3 && server.out_until <= Deadline::after(1s));
+    expect(upstreams.server(0).cut == 12 && upstreams.server(0).downs == 1);
+  });
+}
+
+TEST(UpstreamSkips, the_pause_doubles_with_each_skip_until_the_server_is_back) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    auto upstreams = servers.group({.failures = 1, .longest = 60s});
+    UpstreamGroup& group = upstreams.group();
+    const UpstreamMember& server = group.members()[0];
+    UpstreamLease old = lease_of(group, 0);
+    lease_of(group, 0).failed(UpstreamFault::cut);
+    expect(server.out_until <= Deadline::after(1s) && sleep_until(server.out_until).has_value());
+    UpstreamLease leases[4];
+    for (UpstreamLease& each : leases) each = lease_of(group, 0);
+    UpstreamLease well = std::move(leases[3]);
+    const Deadline once = Deadline::after(1s);
+    for (UpstreamLease& each : leases) each.failed(UpstreamFault::cut);
+    expect(server.out_until > once && server.out_until <= Deadline::after(2s));
+    well.give_back(false);
+    expect(upstreams.state().answering == 2 && !server.down && server.failures == 0);
+    // A stream from before the fall says nothing of the server that has come back.
+    old.failed(UpstreamFault::cut);
+    expect(upstreams.state().answering == 2 && !server.down && server.failures == 0);
+    expect(upstreams.server(0).cut == 5);
+    lease_of(group, 0).failed(UpstreamFault::cut);
+    expect(!server.out_until.passed() && server.out_until <= Deadline::after(1s));
+  });
+}
+
+// As where two servers restart one after the other, and both are back at once.
+TEST(UpstreamSkips, where_all_servers_have_hung_up_they_are_asked_all_the_same) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    auto upstreams = servers.group({.failures = 1, .longest = 60s});
+    UpstreamGroup& group = upstreams.group();
+    lease_of(group, 0).failed(UpstreamFault::cut);
+    lease_of(group, 1).failed(UpstreamFault::malformed);
+    expect(upstreams.state().answering == 0);
+    auto lease = group.take({}, soon());
+    expect(lease.has_value());
+    if (lease) lease->give_back(false);
+    expect(upstreams.state().answering == 1 && upstreams.state().unavailable == 0);
+    // From now on only one is asked.
+    UpstreamLease leases[4];
+    for (UpstreamLease& each : leases) {
+      if (auto taken = group.take({}, soon())) each = std::move(*taken);
+    }
+    char room[32];
+    expect(in_use(group, room) == (group.members()[0].down ? "0 4" : "4 0"));
+  });
+}
+
+TEST(UpstreamSkips, where_all_servers_are_skipped_one_that_refuses_or_is_silent_is_not_asked) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    auto refusing = servers.group({.failures = 1, .longest = 60s});
+    auto silent = servers.group({.failures = 1, .longest = 60s});
+    for (const std::size_t i : {0u, 1u}) {
+      lease_of(refusing.group(), i).failed(UpstreamFault::cut);
+      lease_of(silent.group(), i).failed(UpstreamFault::timed_out);
+    }
+    expect(silent.group().take({}, soon()).error() == ErrorCode::limit);
+    for (auto& listener : servers.listeners) listener.close();
+    expect(refusing.group().take({}, soon()).error() == ErrorCode::system);
+    expect(refusing.server(0).unreachable == 1 && refusing.server(1).unreachable == 1);
+    expect(refusing.group().take({}, soon()).error() == ErrorCode::limit);
   });
 }
 

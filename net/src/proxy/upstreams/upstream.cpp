@@ -81,7 +81,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     const bool is_its_own = !failure.ends_waits() && failure != ErrorCode::no_memory && failure != ErrorCode::limit &&
                             failure.sys != EADDRNOTAVAIL;  // no port is left on this side
     // Before the end, which would hand the room of a server to skip to the next in line.
-    if (is_its_own) note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
+    if (is_its_own) note_failure(*member, era, {.error = failure}, failure == ErrorCode::timed_out);
     end(*member);
     if (!is_its_own || deadline.passed()) return std::unexpected(failure);
   }
@@ -145,13 +145,13 @@ void UpstreamLease::failed(UpstreamFault fault) noexcept {
       member.close_resting(SIZE_MAX, true);
       break;
     case UpstreamFault::cut:
-      member.group.note_failure(member, {.kind = UpstreamReason::Kind::cut});
+      member.group.note_failure(member, connection_->era, {.kind = UpstreamReason::Kind::cut});
       break;
     case UpstreamFault::malformed:
-      member.group.note_failure(member, {.kind = UpstreamReason::Kind::malformed});
+      member.group.note_failure(member, connection_->era, {.kind = UpstreamReason::Kind::malformed});
       break;
     case UpstreamFault::timed_out:
-      member.group.note_failure(member, {.error = ErrorCode::timed_out});
+      member.group.note_failure(member, connection_->era, {.error = ErrorCode::timed_out});
       break;
     case UpstreamFault::broken_off:
       member.group.count(member, &UpstreamServerState::cut);

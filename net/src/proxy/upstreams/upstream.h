@@ -129,6 +129,8 @@ struct UpstreamMember : ConnectionPool {
   std::uint32_t in_use = 0;    // leases
   std::uint32_t failures = 0;  // in a row
   Deadline out_until = Deadline::now();
+  std::uint8_t skips = 0;           // in a row, of which each lasts twice as long as the one before
+  bool hung_up = false;             // its last failure: it took a connection, and hung up or sent no head
   std::uint32_t failed_checks = 0;  // in a row
   std::uint32_t good_checks = 0;    // in a row
   bool failing = false;             // by its checks: it is not asked
@@ -211,8 +213,9 @@ class UpstreamGroup final : public Keeper {
   void rest(UpstreamMember& member, PooledConnection& connection) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   void count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept;
-  // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
-  void note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once = false) noexcept;
+  // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`. If the exchange began
+  // in another era, it only counts.
+  void note_failure(UpstreamMember& member, std::uint8_t era, UpstreamReason reason, bool at_once = false) noexcept;
   // Under lock_.
   void go_down(UpstreamMember& member, UpstreamReason reason) noexcept;
   void come_back(UpstreamMember& member) noexcept;

@@ -6,6 +6,7 @@
 namespace coir::http {
 namespace {
 
+constexpr std::uint8_t kMostDoublings = 16;  // of the pause of a server that is skipped
 constexpr unsigned kWhole = 32;  // the share of a server, for each unit of its weight, that does not rise any more
 
 // mixed is SplitMix64's last step (Steele, Lea, Flood 2014).
@@ -24,6 +25,10 @@ std::uint64_t score(std::uint64_t key, std::uint64_t server, unsigned weight) no
   return best;
 }
 
+bool is_skipped(const UpstreamMember& member) noexcept {
+  return member.failing || !member.out_until.passed();
+}
+
 }  // namespace
 
 // share_of is what a server takes of all exchanges: its weight, and while it rises the part of it that its time back has
@@ -37,9 +42,12 @@ unsigned UpstreamGroup::share_of(UpstreamMember& member) const noexcept {
   return member.weight * kWhole;
 }
 
+// While all servers are skipped, one that has hung up is asked all the same: most likely it has restarted, and nobody
+// would answer instead. One that refuses or is silent is not: that would cost each exchange the time of a connection.
 bool UpstreamGroup::is_well(std::size_t index, std::uint32_t tried) const noexcept {
   const UpstreamMember& member = members_[index];
-  return (tried >> index & 1) == 0 && !member.failing && member.out_until.passed();
+  if ((tried >> index & 1) != 0 || member.failing) return false;
+  return !is_skipped(member) || (member.hung_up && std::ranges::all_of(members_, is_skipped));
 }
 
 bool UpstreamGroup::may_be_asked(std::size_t index, std::uint32_t tried) const noexcept {
@@ -97,6 +105,7 @@ void UpstreamGroup::note_success(UpstreamMember& member, std::uint8_t era) noexc
     // A stream that began before it went down says nothing of today.
     if (era != member.era) return;
     member.failures = 0;
+    member.skips = 0;
     if (!member.down || member.failing) return;
     come_back(member);
   }
@@ -104,7 +113,8 @@ void UpstreamGroup::note_success(UpstreamMember& member, std::uint8_t era) noexc
   tell(member);
 }
 
-void UpstreamGroup::note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once) noexcept {
+void UpstreamGroup::note_failure(UpstreamMember& member, std::uint8_t era, UpstreamReason reason,
+                                 bool at_once) noexcept {
   const bool by_error = reason.kind == UpstreamReason::Kind::error;
   const bool silent = by_error && reason.error == ErrorCode::timed_out;
   {
@@ -115,12 +125,16 @@ void UpstreamGroup::note_failure(UpstreamMember& member, UpstreamReason reason, 
                                                              ? &UpstreamServerState::malformed
                                                              : &UpstreamServerState::cut;
     ++(member.tally.*counter);
+    // As a success of before it went down.
+    if (era != member.era) return;
     const bool is_down = ++member.failures >= options_.failures;
     if (!is_down && !at_once) return;
-    // The only server is asked all the same: nobody else would answer instead.
-    if (members_.size() > 1) {
-      const std::uint32_t times = std::min(member.failures - (at_once ? 1 : options_.failures), 16u);
-      member.out_until = Deadline::after(std::min(std::chrono::seconds(1u << times), options_.longest));
+    member.hung_up = !by_error;
+    // The only server is asked all the same: nobody else would answer instead. If several exchanges fail in one moment,
+    // the first skips the server, and the others change nothing.
+    if (members_.size() > 1 && member.out_until.passed()) {
+      member.out_until = Deadline::after(std::min(std::chrono::seconds(1u << member.skips), options_.longest));
+      if (member.skips < kMostDoublings) ++member.skips;
     }
     if (!is_down) return;
     go_down(member, reason);
@@ -140,6 +154,7 @@ void UpstreamGroup::go_down(UpstreamMember& member, UpstreamReason reason) noexc
 
 void UpstreamGroup::come_back(UpstreamMember& member) noexcept {
   member.failures = member.failed_checks = 0;
+  member.skips = 0;
   member.failing = member.unreachable = false;
   member.out_until = Deadline::now();
   if (!std::exchange(member.down, false)) return;
@@ -150,7 +165,7 @@ UpstreamState UpstreamGroup::state() const noexcept {
   const Locked locked(lock_);
   UpstreamState state{.servers = members_.size(), .waiting = line_.size(), .unavailable = unavailable_};
   for (const UpstreamMember& each : members_) {
-    state.answering += !each.failing && each.out_until.passed();
+    state.answering += !is_skipped(each);
     state.in_use += each.in_use;
     state.resting += each.resting();
   }

@@ -49,8 +49,9 @@ struct UpstreamOptions {
   // skipped at once, as after `failures`.
   std::chrono::milliseconds connect{1'000};
   // So many failures in a row have one of several servers left alone: for a second, then twice as long each time, up to
-  // `longest`. A failure is no connection, no head of a response, or one that is none; nothing that goes wrong behind a
-  // head or while content is sent to the server, which clients can bring about.
+  // `longest`. While all servers are left alone, those that have hung up are asked all the same. A failure is no
+  // connection, no head of a response, or one that is none; nothing that goes wrong behind a head or while content is
+  // sent to the server, which clients can bring about. A failure while a server is left alone does not extend the pause.
   std::uint32_t failures = 3;
   std::chrono::seconds longest{10};
   // A server that has come back takes its share of exchanges bit by bit over this time. 0: at once.
