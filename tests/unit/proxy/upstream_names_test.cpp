@@ -91,6 +91,22 @@ bool goes_on(NameServer& names) {
   return until([&] { return names.asked() > asked; });
 }
 
+// leaves_time tells whether the next server is tried where the name of the first one is not found.
+bool leaves_time(NameServer&) {
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.2:0"));
+  if (!listener) return false;
+  char text[48];
+  const UpstreamServer servers[] = {{"http://silent.example:80"},
+                                    {coir::format(text, "http://127.0.0.2:", listener->local_address().port())}};
+  bool has_lease = false;
+  // A busy machine may need more time to connect.
+  for (auto time = 50ms; !has_lease && time < 4s; time *= 2) {
+    auto upstreams = Upstreams::create(servers, {.connect = 5ms});
+    has_lease = upstreams && peer_of(upstreams->group().take({}, Deadline::after(time))) == 2;
+  }
+  return has_lease;
+}
+
 // with_names runs the test in a process that asks a NameServer.
 void with_names(const char* promise, bool (*test)(NameServer&)) {
   const ChildEnd end = in_child([test] {
@@ -122,6 +138,10 @@ TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_addr
 
 TEST(UpstreamNames, a_silent_name_server_costs_no_exchange_any_time_while_addresses_are_known) {
   with_names("a silent name server costs no exchange any time", goes_on);
+}
+
+TEST(UpstreamNames, a_silent_name_server_leaves_the_next_server_time) {
+  with_names("a silent name server leaves the next server time", leaves_time);
 }
 
 }  // namespace upstream_names_test

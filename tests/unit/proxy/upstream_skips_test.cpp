@@ -4,6 +4,9 @@
 
 #include "tests/support/dead_host.h"
 #include "tests/support/everywhere.h"
+#if COIR_TLS
+#include "tests/support/tls_pair.h"
+#endif
 #include "tests/unit/proxy/listening_servers.h"
 
 namespace upstream_skips_test {
@@ -86,6 +89,28 @@ TEST(UpstreamSkips, the_last_server_that_may_be_asked_has_all_of_the_time) {
     });
   }
 }
+
+#if COIR_TLS
+// The kernel takes the connection of a server that is frozen.
+TEST(UpstreamSkips, a_server_that_is_silent_in_its_handshake_leaves_the_next_one_time) {
+  everywhere([&] {
+    ListeningServers servers({1, 1});
+    servers.servers[0].url =
+        coir::format(servers.text[0], "https://127.0.0.1:", servers.listeners[0].local_address().port());
+    const TlsContext tls = authority().client();
+    bool has_lease = false;
+    // A busy machine may need more time to connect.
+    for (auto time = 50ms; !has_lease && time < 4s; time *= 2) {
+      auto upstreams = servers.group({.tls = &tls, .connect = 5ms, .longest = 60s});
+      const auto lease = upstreams.group().take({}, Deadline::after(time));
+      has_lease = lease.has_value();
+      const UpstreamMember& frozen = upstreams.group().members()[0];
+      expect(!has_lease || (frozen.failures == 1 && !frozen.out_until.passed() && frozen.in_use == 0));
+    }
+    expect(has_lease);
+  });
+}
+#endif
 
 TEST(UpstreamSkips, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
   everywhere([&] {

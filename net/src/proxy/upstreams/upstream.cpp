@@ -8,6 +8,15 @@
 #include <utility>
 
 namespace coir::http {
+namespace {
+
+// half_of leaves half of what is left until the deadline, but `least` at the least.
+Deadline half_of(Deadline deadline, std::chrono::nanoseconds least) noexcept {
+  const std::chrono::nanoseconds half((deadline.ns() - monotonic_ns()) / 2);
+  return std::min(deadline, Deadline::after(std::max(half, least)));
+}
+
+}  // namespace
 
 UpstreamGroup::~UpstreamGroup() {
   detach();
@@ -71,8 +80,12 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     }
     if (is_stale) static_cast<void>(look_up(*member, deadline));
     PooledConnection* const resting = choice.must_be_new ? nullptr : member->take();
+    // The kernel accepts for a server that is frozen. Its handshake, or its name, leaves time for the next server; both may
+    // take longer than a connection.
     const std::expected<PooledConnection*, Error> made =
-        resting != nullptr ? resting : connect(*member, deadline, last ? Dialler::kUnlimited : options_.connect);
+        resting != nullptr ? resting
+        : last             ? connect(*member, deadline, Dialler::kUnlimited)
+                           : connect(*member, half_of(deadline, options_.connect), options_.connect);
     if (made) {
       (*made)->era = era;
       return UpstreamLease(**made);

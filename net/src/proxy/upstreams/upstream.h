@@ -161,10 +161,10 @@ class UpstreamGroup final : public Keeper {
   ~UpstreamGroup();
 
   // take returns a connection of a member's pool, or a new one. If a member cannot be connected to, within
-  // UpstreamOptions::connect, it tries the next; the last one has the rest of the time. While each has most_in_use leases
-  // it waits for one to end; the server then has UpstreamOptions::connect at least. Errors: timed_out, cancelled; busy
-  // (none has ended: 503), limit (no upstream may be asked now: 503); all others say that none could be connected to
-  // (502).
+  // UpstreamOptions::connect, or its name or handshake takes half of the time, it tries the next; the last one has the
+  // rest of the time. While each has most_in_use leases it waits for one to end; the server then has
+  // UpstreamOptions::connect at least. Errors: timed_out, cancelled; busy (none has ended: 503), limit (no upstream may
+  // be asked now: 503); all others say that none could be connected to (502).
   [[nodiscard]] std::expected<UpstreamLease, Error> take(const UpstreamChoice& choice, Deadline deadline) noexcept;
 
   // bounds_leases tells whether take may wait for a lease to end.

@@ -45,8 +45,9 @@ struct UpstreamOptions {
   // asked have so many, it waits for one to end, as long as a connection may take, and is then answered 503. 0: any
   // number.
   std::uint32_t most_in_use = 0;
-  // How long a server may take to accept a connection while another is left that may be asked. One that takes longer is
-  // skipped at once, as after `failures`.
+  // How long a server may take to accept a connection while another is left that may be asked. Its name, connection and
+  // TLS together then have half of the time that is left, and this long at least. A server that takes longer is skipped
+  // at once, as after `failures`.
   std::chrono::milliseconds connect{1'000};
   // So many failures in a row have one of several servers left alone: for a second, then twice as long each time, up to
   // `longest`. While all servers are left alone, those that have hung up are asked all the same. A failure is no
