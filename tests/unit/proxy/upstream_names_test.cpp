@@ -91,6 +91,46 @@ bool goes_on(NameServer& names) {
   return until([&] { return names.asked() > asked; });
 }
 
+// asks_once tells whether many exchanges that need a name nobody knows yet ask for it once.
+bool asks_once(NameServer& names) {
+  auto upstreams = Upstreams::create("http://late.example:80");
+  if (!upstreams) return false;
+  names.hold();
+  Fiber fibers[20];
+  for (Fiber& each : fibers) {
+    each = spawn({.name = "takes"}, [&] { static_cast<void>(upstreams->group().take({}, soon())); });
+  }
+  for (const Fiber& each : fibers) until_parked(each);
+  // The one that asks may leave: then the next one asks.
+  if (!fibers[0].cancel("it leaves") || !fibers[0].join()) return false;
+  names.release();
+  for (std::size_t i = 1; i < std::size(fibers); ++i) {
+    if (!fibers[i].join()) return false;
+  }
+  // Two ask for IPv4 and IPv6, and maybe once more on a busy machine.
+  return upstreams->group().members()[0].known.size() == 1 && names.asked() <= 8;
+}
+
+// keeps_failure tells whether a name that could not be found is asked for again after a second, and not before.
+bool keeps_failure(NameServer& names) {
+  auto upstreams = Upstreams::create("http://broken.example:80");
+  if (!upstreams) return false;
+  UpstreamGroup& group = upstreams->group();
+  const Deadline& look_again = group.members()[0].look_again;
+  for (bool in_time = false; !in_time;) {
+    const auto first = group.take({}, soon());
+    const int asked = names.asked();
+    const Deadline kept_until = look_again;
+    const auto second = group.take({}, soon());
+    if (first || second || !(first.error() == second.error()) || asked == 0) return false;
+    if (kept_until == Deadline::now()) return false;
+    in_time = !kept_until.passed();
+    if (in_time && names.asked() != asked) return false;
+  }
+  const int asked = names.asked();
+  return sleep_until(look_again).has_value() && !group.take({}, soon()) && names.asked() > asked;
+}
+
 // leaves_time tells whether the next server is tried where the name of the first one is not found.
 bool leaves_time(NameServer&) {
   auto listener = TcpListener::listen(*Address::parse("127.0.0.2:0"));
@@ -138,6 +178,14 @@ TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_addr
 
 TEST(UpstreamNames, a_silent_name_server_costs_no_exchange_any_time_while_addresses_are_known) {
   with_names("a silent name server costs no exchange any time", goes_on);
+}
+
+TEST(UpstreamNames, a_name_that_nobody_knows_yet_is_asked_for_by_one_exchange_for_all) {
+  with_names("a name that nobody knows yet is asked for once", asks_once);
+}
+
+TEST(UpstreamNames, a_name_that_could_not_be_found_is_asked_for_again_after_a_second) {
+  with_names("a name that could not be found is asked for again", keeps_failure);
 }
 
 TEST(UpstreamNames, a_silent_name_server_leaves_the_next_server_time) {

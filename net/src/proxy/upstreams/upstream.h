@@ -9,6 +9,7 @@
 #include <coir/fiber.h>
 #include <coir/net/address.h>
 #include <coir/net/stream.h>
+#include <coir/once.h>
 #include <coir/spinlock.h>
 
 #include <cstddef>
@@ -143,10 +144,13 @@ struct UpstreamMember : ConnectionPool {
   UpstreamReason reason;      // of `down`
   UpstreamServerState tally;  // its counters alone
   DurationHistogram latency;  // needs no lock
-  Addresses known;
-  Deadline look_again = Deadline::now();
-  bool looking = false;
-  Fiber asker;  // of its name, while the old addresses are used
+
+  Addresses known;                        // what its name stands for
+  Once named;                             // `known` has an address, and always will; needs no lock
+  Deadline look_again = Deadline::now();  // when to ask for its name
+  Error unknown_for;                      // until then, where nothing is known: why
+  bool looking = false;                   // somebody asks, where something is known
+  Fiber asker;                            // of its name, while the old addresses are used
 };
 
 // UpstreamGroup is servers of which each may answer a request. It destroys them. It keeps no connections of the server
@@ -191,6 +195,7 @@ class UpstreamGroup final : public Keeper {
 
   // upstream_names.cpp
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<void, Error> ask_first(UpstreamMember& member, Deadline deadline) noexcept;
   void ask_beside(UpstreamMember& member) noexcept;
   std::expected<void, Error> ask_name(UpstreamMember& member, Deadline deadline) noexcept;
   // upstream_room.cpp: reserve counts a lease of a member that is not yet tried. If all have as many as they may, or

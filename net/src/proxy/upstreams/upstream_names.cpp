@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A name is looked up once a second at most, and again after this time where that failed.
+// A name is looked up once a second at most, and where that failed again after this time, while addresses are known.
 constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
 constexpr std::size_t kAskerStack = 16 * 1024;
 
@@ -32,19 +32,34 @@ bool same(const Addresses& one, const Addresses& other) noexcept {
 
 }  // namespace
 
-// look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known. Where
-// something is, the asker is a fiber of its own: a name server that is silent or slow costs no exchange any time.
+// look_up asks for a member's name where its answer's time is over. One fiber does. While nothing is known the others wait
+// for it; later they go on by what is known, and the asker is a fiber of its own: a name server that is silent or slow costs
+// no exchange any time.
 std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadline deadline) noexcept {
-  bool knows;
+  if (!member.named.done()) return ask_first(member, deadline);
   {
     const Locked locked(lock_);
-    if (!member.look_again.passed() || (member.looking && member.known.size() != 0)) return {};
+    if (!member.look_again.passed() || member.looking) return {};
     member.looking = true;
-    knows = member.known.size() != 0;
   }
-  if (!knows || current().id() == 0) return ask_name(member, deadline);
+  if (current().id() == 0) return ask_name(member, deadline);
   ask_beside(member);
   return {};
+}
+
+// ask_first asks, or waits until the exchange that asks is done. The asker writes `known` under lock_ before its call ends,
+// which wakes all that wait; they read it under lock_. If the asker fails it writes why, and the call wakes the next in
+// line alone: it returns that error while it is kept, and so do all behind it. If the asker was cancelled nothing is kept,
+// and the next in line asks until its own deadline. A fiber that is cancelled, or late, leaves the line.
+std::expected<void, Error> UpstreamGroup::ask_first(UpstreamMember& member, Deadline deadline) noexcept {
+  const auto ask = [&]() -> std::expected<void, Error> {
+    {
+      const Locked locked(lock_);
+      if (!member.look_again.passed()) return std::unexpected(member.unknown_for);
+    }
+    return ask_name(member, deadline);
+  };
+  return member.named.call(ask, deadline);
 }
 
 void UpstreamGroup::ask_beside(UpstreamMember& member) noexcept {
@@ -65,6 +80,7 @@ void UpstreamGroup::ask_beside(UpstreamMember& member) noexcept {
 }
 
 std::expected<void, Error> UpstreamGroup::ask_name(UpstreamMember& member, Deadline deadline) noexcept {
+  const Deadline fair = Deadline::after(kLeastBetweenLookups);
   const auto found = resolve(member.host, member.port, deadline);
   bool changed = false;
   {
@@ -77,7 +93,15 @@ std::expected<void, Error> UpstreamGroup::ask_name(UpstreamMember& member, Deadl
     } else if (member.known.size() != 0) {
       member.look_again = Deadline::after(kAfterFailedLookup);
     } else {
-      return std::unexpected(found.error());
+      // An error of this side, or a deadline that left no time for an answer, says nothing of the name.
+      const Error error = found.error();
+      const bool is_own = error.ends_waits() || error == ErrorCode::no_memory || error == ErrorCode::limit ||
+                          (error.is_late() && !fair.passed());
+      if (!is_own) {
+        member.unknown_for = error;
+        member.look_again = Deadline::after(kLeastBetweenLookups);
+      }
+      return std::unexpected(error);
     }
   }
   if (changed) member.close_resting(SIZE_MAX, true);
