@@ -68,19 +68,20 @@ bool FastCgiExchange::may_retry(Error error) const noexcept {
   return !client_left && !session.broken_ && may_repeat(error);
 }
 
-// abort tells the application that nobody wants its answer. The end of the connection does, too: it must not wait.
+// abort tells the application that nobody wants its answer. The end of the lease, which follows, does, too: abort must not
+// wait.
 void FastCgiExchange::abort() noexcept {
   if (!lease) return;
   char record[kFastCgiHeader];
   write_fastcgi_header(record, FastCgiType::abort_request, id, 0);
   const iovec part = {record, sizeof record};
   static_cast<void>(stream().write_some({&part, 1}, Deadline::now()));
-  lease.leave();
 }
 
 void FastCgiExchange::fail(Error error) noexcept {
   if (client_left || error == ErrorCode::cancelled || client_failed()) {
     abort();
+    lease.leave();
     count(&FastCgiCounters::cancelled);
     if (responding) {
       if (!session.broken_) static_cast<void>(session.cut_short(Error{ErrorCode::cancelled}));
@@ -89,8 +90,11 @@ void FastCgiExchange::fail(Error error) noexcept {
     return answer_gone_client();
   }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory || error == ErrorCode::invalid) {
-    // The script is told to end. A lack of memory here, or a head that is too long, is not its fault.
-    if (lease) abort();
+    // The script is told to end. A lack of memory here, or a head that is too long, is not its fault; silence behind a
+    // whole request is.
+    abort();
+    if (error == ErrorCode::timed_out && sent_whole && !heard_any) lease.failed(UpstreamFault::timed_out);
+    lease.leave();
   } else if (lease) {
     lease.failed(responding || is_midway()      ? UpstreamFault::broken_off
                  : error == ErrorCode::limit    ? UpstreamFault::oversized

@@ -34,6 +34,9 @@ constexpr std::size_t kOutput = 4'000'000;
 constexpr std::size_t kPiece = 32'000;
 // An exchange that stands still is given up after it.
 constexpr FastCgiOptions kRules{.first_byte = 20s, .idle = 20s};
+// Their timeouts pass in a test: that for the first byte, and that for each further one.
+constexpr FastCgiOptions kHaste{.first_byte = 20ms, .idle = 20s};
+constexpr FastCgiOptions kNoPause{.first_byte = 20s, .idle = 20ms};
 // Parameters that a client must not choose.
 constexpr coir::http::FastCgiParam kOwn[] = {
     {"REMOTE_ADDR", "unknown"}, {"REMOTE_PORT", "0"}, {"HTTP_X_USER", "guest"}, {"HTTP_ACCEPT_ENCODING", ""}};
@@ -63,6 +66,14 @@ void wait_and_pass(Exchange& exchange) {
 
 void pass_with_own(Exchange& exchange) {
   coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kOwnRules);
+}
+
+void pass_in_haste(Exchange& exchange) {
+  coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kHaste);
+}
+
+void pass_without_pause(Exchange& exchange) {
+  coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kNoPause);
 }
 
 // times counts how often `text` occurs in `in`.
@@ -232,6 +243,35 @@ TEST(FastCgiExchange, an_application_that_hangs_up_behind_a_head_is_not_blamed) 
       passed.group.reset();
       application.reset();
     });
+  }
+}
+
+// php-fpm that is stopped, or has no process free, accepts all the same.
+TEST(FastCgiExchange, an_application_that_says_nothing_has_failed_and_one_that_stops_midway_has_not) {
+  for (const std::string_view says : {"", "X-Field: v\n"}) {
+    serving({.handler = says.empty() ? pass_in_haste : pass_without_pause},
+            [&](Server& server, const Address& address, Seen&) {
+              Passed passed;
+              g_passed = &passed;
+              std::optional<ScriptedServer> application(std::in_place, [says](Peer& peer) {
+                const auto script = std::make_unique<Application>(peer);
+                if (!script->hear_beginning() || (!says.empty() && !script->say(says))) return;
+                unsigned type = script->hear();
+                if (type == static_cast<unsigned>(FastCgiType::input)) type = script->hear();
+                g_passed->heard_all = type == static_cast<unsigned>(FastCgiType::abort_request);
+              });
+              char url[32];
+              passed.group.emplace(
+                  std::move(*coir::http::Upstreams::create(coir::format(url, "127.0.0.1:", application->port()))));
+              coir::test::Client client(address);
+              expect(client.say(kGet) && client.hear("HTTP/1.1 504 "));
+              expect(passed.group->group().members()[0].failures == (says.empty() ? 1u : 0u));
+              expect(until([&] { return passed.heard_all.load(); }, soon()));
+              client.stream.close();
+              expect(server.stop(soon()).has_value());
+              passed.group.reset();
+              application.reset();
+            });
   }
 }
 
