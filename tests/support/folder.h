@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -56,6 +58,18 @@ class Folder {
   char path_[200];
   char file_[500];
 };
+
+// is_in_ram tells whether what is at `path` takes memory of the machine; ram_folder is a folder where it does, or null.
+inline bool is_in_ram(const char* path) noexcept {
+  struct statfs system;
+  return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+inline const char* ram_folder() noexcept {
+  for (const char* const path : {"/dev/shm", "/tmp"}) {
+    if (is_in_ram(path)) return path;
+  }
+  return nullptr;
+}
 
 inline void put(const char* path, std::string_view text, unsigned mode = 0644) noexcept {
   const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);

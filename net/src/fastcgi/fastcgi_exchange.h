@@ -1,10 +1,9 @@
 #pragma once
 
-#include <coir/file.h>
-
 #include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
 #include "fastcgi/response_head.h"
+#include "fastcgi/spool_file.h"
 #include "outbound/exchange.h"
 #include "outbound/relayed_exchange.h"
 #include "proxy/upstreams/upstream.h"
@@ -50,6 +49,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   int spool() noexcept;
   Outcome give_input() noexcept;
   Outcome give_kept() noexcept;
+  void drop_input() noexcept;
   Outcome give(std::span<char> record, std::size_t bytes) noexcept;
   std::expected<bool, Error> hear() noexcept override;
 
@@ -75,8 +75,8 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   UpstreamLease lease;
   Buffer larger;
   std::span<char> room;
-  Buffer kept;   // content that fits, behind the place for a record's head
-  File spooled;  // content that does not
+  Buffer kept;        // content that fits, behind the place for a record's head
+  SpoolFile spooled;  // content that does not
   FastCgiReader reader;
   ScriptHead head;
   std::int64_t sent_ns = 0;       // when this try began, or its content was sent

@@ -1,8 +1,4 @@
 // Input of an application: a request's parameters and content. Declared in fastcgi/fastcgi_exchange.h.
-#include <coir/blocking.h>
-#include <errno.h>
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "fastcgi/fastcgi_exchange.h"
@@ -60,24 +56,18 @@ int FastCgiExchange::keep_content() noexcept {
   }
 }
 
-// spool goes on with content that does not fit `kept`, in a file without a name, which goes with its descriptor.
+// spool goes on with content that does not fit `kept`, in a file.
 int FastCgiExchange::spool() noexcept {
-  const int opened = with_room(exchange, [folder = rules.spool] {
-    return blocking([folder] {
-             const int fd = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-             return fd < 0 ? -errno : fd;
-           })
-        .value_or(-ENOMEM);
-  });
-  if (opened < 0) return status_of(opened) == 503 ? 503 : 500;
-  spooled = File(opened);
+  if (const int opened = spooled.open(exchange, rules.spool); opened < 0) return status_of(opened) == 503 ? 503 : 500;
   const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
   for (std::span<char> piece = place;;) {
     if (input_bytes > rules.most_spooled) {
       exchange.close_after();
       return 413;
     }
-    if (auto written = spooled.write_all({piece.data(), piece.size()}); !written) return 500;
+    if (auto written = spooled.write({piece.data(), piece.size()}); !written) {
+      return written.error() == ErrorCode::no_memory || written.error() == ErrorCode::limit ? 503 : 500;
+    }
     const auto got = exchange.read_body(place);
     if (!got) {
       client_left = !(got.error() == ErrorCode::end_of_stream);
@@ -130,6 +120,13 @@ FastCgiExchange::Outcome FastCgiExchange::give_kept() noexcept {
     if (auto given = give(buffer->bytes(), *got); !given || ended) return given;
   }
   return give(buffer->bytes(), 0);
+}
+
+// drop_input gives what was kept back once the application has it, unless it may have to be sent again.
+void FastCgiExchange::drop_input() noexcept {
+  if (is_repeatable()) return;
+  kept.give();
+  spooled.close();
 }
 
 // give sends a record whose content stands in `record` behind the place for its head; none: the end of all.

@@ -22,6 +22,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
   const Deadline first_byte = Deadline::after(rules.first_byte);
   std::size_t slice = 0;
   while (!ended) {
+    drop_input();
     Outcome read = std::unexpected(Error{ErrorCode::timed_out});
     if (!stream().drained()) read = read_more(Deadline::now());
     if (!read && read.error().is_late()) {

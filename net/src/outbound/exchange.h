@@ -65,6 +65,8 @@ struct OutboundRequest {
   bool is_in_doubt() const noexcept;
   // is_midway tells that a part of the request was sent, whose peer may have hung up because of what the client sends.
   bool is_midway() const noexcept { return sent_any && !sent_whole; }
+  // is_repeatable tells whether it may still have to be sent again, however whole it was sent.
+  bool is_repeatable() const noexcept { return reused && idempotent && !unrepeatable && !heard_any; }
   // may_repeat tells whether `error` means that the peer had closed a reused connection before it saw the request.
   bool may_repeat(Error error) const noexcept;
 
@@ -72,7 +74,6 @@ struct OutboundRequest {
   ~OutboundRequest() = default;
 
  private:
-  bool looks_at_peer() const noexcept { return reused && idempotent && !unrepeatable && !heard_any; }
   Deadline next_look(Deadline until) const noexcept;
   Outcome look_at_peer() const noexcept;
 

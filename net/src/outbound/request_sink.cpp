@@ -99,11 +99,11 @@ bool OutboundRequest::may_repeat(Error error) const noexcept {
 
 // next_look is when a peer that may have vanished while its connection rested is looked at, at the latest `until`.
 Deadline OutboundRequest::next_look(Deadline until) const noexcept {
-  return looks_at_peer() ? std::min(until, Deadline::after(kBetweenLooks)) : until;
+  return is_repeatable() ? std::min(until, Deadline::after(kBetweenLooks)) : until;
 }
 
 bool OutboundRequest::is_in_doubt() const noexcept {
-  return looks_at_peer() && kernel::is_unacknowledged(stream().fd());
+  return is_repeatable() && kernel::is_unacknowledged(stream().fd());
 }
 
 OutboundRequest::Outcome OutboundRequest::look_at_peer() const noexcept {

@@ -7,6 +7,7 @@
 
 #include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
+#include "tests/support/folder.h"
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
 
@@ -32,7 +33,7 @@ bool forward(Exchange& exchange) {
   if (!exchange.request().path.starts_with("/app/")) return false;
   const bool keeps = exchange.request().path.starts_with("/app/kept");
   const FastCgiOptions rules{
-      .first_byte = 20s, .idle = 20s, .keep = true, .spool = keeps ? "/tmp" : nullptr, .complain = complain};
+      .first_byte = 20s, .idle = 20s, .keep = true, .spool = keeps ? ram_folder() : nullptr, .complain = complain};
   forward_to_fastcgi(exchange, g_upstreams->group(), {.name = "/app", .info = exchange.request().path.substr(4)},
                      rules);
   return true;
