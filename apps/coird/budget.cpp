@@ -131,13 +131,14 @@ void fit_descriptors(Options& options) noexcept {
   }
   // Standard streams, poller, wakeups, root, and what is open for a moment.
   std::size_t others = 15 + options.listen_count + files + (options.control != nullptr ? 5 : 0);
-  bool asks_others = options.passes_on() || options.application_count != 0;
+  bool asks_others = options.passes_on();
   if (options.mcp.path != nullptr) {
     others += options.mcp.mounts.count * 3;  // what it tells by itself, or a program's two pipes
     asks_others = asks_others || options.mcp.mounts.count != 0 || options.mcp.introspect != nullptr;
   }
-  // A request that is passed on, or for which another server is asked, takes a second descriptor.
-  const std::size_t each = asks_others ? 2 : 1;
+  // A request that is passed on, or for which another server is asked, takes a second descriptor; one for an application
+  // a third, of the file of its content: chunks are kept whatever the option buffer says.
+  const std::size_t each = options.application_count != 0 ? 3 : asks_others ? 2 : 1;
   const std::size_t most = limit > others + each ? (limit - others) / each : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
