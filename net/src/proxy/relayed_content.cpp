@@ -69,7 +69,7 @@ void OwedFraming::owe(std::string_view framing) noexcept {
 
 std::size_t OwedFraming::took(std::size_t sent, std::string_view front, std::size_t content_bytes,
                               std::string_view behind, std::uint64_t chunk) noexcept {
-  // What was offered has begun, even if nothing of it has been sent: TLS may have encrypted it.
+  // A chunk that was offered has begun, even if nothing of it has been sent: TLS may have encrypted it.
   const std::size_t of_front = std::min(sent, front.size());
   const std::size_t taken = std::min(sent - of_front, content_bytes);
   if (of_front < front.size()) {
