@@ -31,11 +31,6 @@ void Dashboard::stop() noexcept {
 void Dashboard::run() noexcept {
   while (followed_.wait()) {
     followed_.reset();
-    {
-      const auto turn = turn_.lock();
-      if (!turn) return;
-      figures_->forget();
-    }
     told_bytes_ = 0;
     if (!publish()) return;
     const auto ended = coir::every(1s, [this]() -> std::expected<void, coir::Error> {
@@ -43,6 +38,10 @@ void Dashboard::run() noexcept {
       return std::unexpected(coir::Error{coir::ErrorCode::end_of_stream});
     });
     if (ended.error() != coir::ErrorCode::end_of_stream) return;
+    // A page that is read later would take the window for the last seconds.
+    const auto turn = turn_.lock();
+    if (!turn) return;
+    figures_->forget();
   }
 }
 
