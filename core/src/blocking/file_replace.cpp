@@ -20,12 +20,6 @@ namespace {
 constexpr std::string_view kTemporary = ".coir-";
 constexpr std::size_t kDigits = 16;
 
-// keep_sweepers_out shares the folder's lock with other replacements, until the folder is closed. Anybody who can read the
-// folder can hold its lock: no longer than for a sweep does it count.
-void keep_sweepers_out(int folder) noexcept {
-  for (int ms = 0; ms < 100 && ::flock(folder, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++ms) ::usleep(1000);
-}
-
 }  // namespace
 
 bool FileReplacement::is_temporary(std::string_view name) noexcept {
@@ -112,7 +106,8 @@ std::expected<void, Error> FileReplacement::Steps::open_at(FileReplacement& self
 
 std::expected<void, Error> FileReplacement::Steps::open_temporary(FileReplacement& self,
                                                                   std::optional<unsigned> mode) noexcept {
-  keep_sweepers_out(self.folder_);
+  // Keep sweepers out until the folder is closed. A lock that is held for longer than a sweep does not count.
+  static_cast<void>(lock_soon(self.folder_, LOCK_SH));
   struct stat old;
   const bool there = fstatat(self.folder_, self.name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return std::unexpected(Error::from_errno(EISDIR));

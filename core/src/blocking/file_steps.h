@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,16 @@ inline std::expected<void, Error> sync_file(int fd) noexcept {
     if (errno != EINTR) return std::unexpected(Error::from_errno(errno));
   }
   return {};
+}
+
+// lock_soon is flock without LOCK_NB, for up to 100 ms: anybody who can read the file can hold its lock, mostly for a moment.
+// False: errno has the reason, EWOULDBLOCK if another still holds the lock. Blocks.
+inline bool lock_soon(int fd, int how) noexcept {
+  for (int ms = 0; ::flock(fd, how | LOCK_NB) != 0; ++ms) {
+    if (errno != EWOULDBLOCK || ms == 100) return false;
+    ::usleep(1000);
+  }
+  return true;
 }
 
 // sync_folder syncs the folder at `path`, with the names in it. Returns 0 or errno. Blocks.

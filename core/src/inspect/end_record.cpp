@@ -243,7 +243,8 @@ std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndReco
     ::close(fd);
     return std::unexpected(error);
   };
-  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+  // A reader of the record holds the lock for a moment.
+  const bool locked = lock_soon(fd, LOCK_EX);
   if (!locked && errno != ENOSYS)
     return give_up(errno == EWOULDBLOCK ? Error{ErrorCode::busy} : Error::from_errno(errno));
   LastEnd last;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 #include <string_view>
 
 #include "tests/support/child.h"
+#include "tests/support/thread.h"
+#include "tests/support/until.h"
 #include "tests/support/without_syscall.h"
 
 // Set in a child that is about to crash: it says so if it allocates from then on.
@@ -330,6 +333,20 @@ TEST(EndRecord, one_process_at_a_time_has_the_record) {
   });
   LONGS_EQUAL(0, other.status);
   CHECK_TRUE(newest().end == End::none);  // it runs
+}
+
+TEST(EndRecord, a_reader_that_looks_at_the_file_costs_no_run_its_record) {
+  begin();
+  const int reader = open(path, O_RDONLY | O_CLOEXEC);
+  LONGS_EQUAL(0, flock(reader, LOCK_SH | LOCK_NB));
+  const auto starting = static_cast<pid_t>(syscall(SYS_gettid));
+  coir::test::Thread looks([&] {
+    coir::test::until_blocked(starting);
+    close(reader);
+  });
+  const auto last = EndRecord::begin(folder, options);
+  looks.join();
+  CHECK_TRUE(last.has_value());
 }
 
 TEST(EndRecord, without_locks_of_files_the_record_tells_of_its_program) {
