@@ -20,7 +20,7 @@ constexpr const char* kSeeTls = "coird --help explains --cert, --key and --state
 int TlsStart::prepare(const Options& options) noexcept {
   if (!options.any_tls()) return 0;
   if (!options.check) recall_state(options.state);
-  if (!coir::time_valid()) warn({"the clock is not set; certificates are judged by an earlier time"});
+  tell_clock(options.state);
   // coird's own certificate is made when it is needed, not to be checked.
   const bool own = options.certificate_count == 0;
   if (options.check && own) return 0;

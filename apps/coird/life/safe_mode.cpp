@@ -20,6 +20,7 @@
 
 #include "../complaint.h"
 #include "../in_folder.h"
+#include "../state.h"
 #include "../state_file.h"
 
 using coir::operator""_KiB;
@@ -257,11 +258,18 @@ void SafeMode::serving() noexcept {
 #if !COIR_NO_ASYNC
   if (on() || !counts_) return;
   minute_ = coir::spawn({.name = "safe mode", .stack = 16_KiB}, [this] {
-    const auto stopped = stops_.wait(coir::Deadline::after(60s));
-    if (stopped || stopped.error() != coir::ErrorCode::timed_out) return;
+    const auto minute_passes = [this] {
+      const auto stopped = stops_.wait(coir::Deadline::after(60s));
+      return !stopped && stopped.error() == coir::ErrorCode::timed_out;
+    };
+    if (!minute_passes()) return;
     keep_good();
     // Its end may be one with the machine's, whose next boot knows no time of it.
     forget();
+#if COIR_TLS
+    while (options_->any_tls() && !date_state(options_->state) && minute_passes()) {
+    }
+#endif
   });
 #endif
 }

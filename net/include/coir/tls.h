@@ -272,6 +272,10 @@ class TlsStream : public Stream {
 // expired, but never "not valid yet".
 bool time_valid() noexcept;
 void time_was_seen(std::int64_t seconds) noexcept;
+// forget_times_seen takes back what time_was_seen has said, as a program does that knows the clock to be right by now.
+void forget_times_seen() noexcept;
+// time_of_build is that of the build, in seconds since 1970.
+std::int64_t time_of_build() noexcept;
 
 // TlsCounters count in the whole process. They may be read from any thread.
 struct TlsCounters {

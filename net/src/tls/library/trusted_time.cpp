@@ -42,6 +42,14 @@ bool time_valid() noexcept {
   return tls::trusted_time().valid;
 }
 
+void forget_times_seen() noexcept {
+  tls::g_floor.store(COIR_BUILD_TIME, std::memory_order_relaxed);
+}
+
+std::int64_t time_of_build() noexcept {
+  return COIR_BUILD_TIME;
+}
+
 void time_was_seen(std::int64_t seconds) noexcept {
   std::int64_t floor = tls::g_floor.load(std::memory_order_relaxed);
   if (seconds <= floor) return;
