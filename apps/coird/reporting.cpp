@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "board_id.h"
 #include "complaint.h"
 #include "private_file.h"
 
@@ -18,6 +19,7 @@
 #include <coir/stack_size.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 using namespace std::chrono_literals;
@@ -74,7 +76,12 @@ bool Reporting::prepare(const Options& options) noexcept {
   options_ = &options;
   const auto url = *coir::mqtt::parse_broker_url(options.mqtt);
   if (::gethostname(host_, sizeof host_ - 1) != 0 || !coir::mqtt::may_publish(host_)) strcpy(host_, "board");
-  static_cast<void>(coir::format(id_, "coird-", host_, '\0'));
+  // A broker ends the connection of another client with the same id. Boards of one image share the host name.
+  char number[16];
+  const auto board = url.path.empty() ? board_id(options.sysfs, number) : std::string_view();
+  static_cast<void>(coir::format(id_, "coird-", url.path.empty() ? std::string_view(host_) : url.path,
+                                 board.empty() ? "" : "-", board, '\0'));
+  std::ranges::replace(id_, '/', '-');
   const auto write = [this](std::span<char> room, std::string_view last) {
     return coir::format(room.first(room.size() - 1), prefix_, last);
   };
@@ -196,7 +203,8 @@ void Reporting::greet() noexcept {
 
 // discover tells Home Assistant of a number (its "MQTT discovery").
 void Reporting::discover(std::string_view id, std::string_view name, std::string_view unit) noexcept {
-  char to[192], text[512];
+  // Too large for a stack; this fiber's alone.
+  static char to[256], text[832];
   coir::Formatter topic(to);
   topic.add(options_->mqtt_discovery, "/sensor/", id_, "/", id, "/config");
   coir::Formatter config(text);

@@ -72,7 +72,7 @@ class Reporting {
   coir::Atomic<bool> connected_ = false, stops_ = false;
   bool told_failure_ = false, told_refused_ = false;
   std::int64_t began_ns_ = 0;
-  char host_[65] = {}, id_[72] = {}, prefix_[128] = {}, will_topic_[144] = {}, command_topic_[144] = {},
+  char host_[65] = {}, id_[112] = {}, prefix_[128] = {}, will_topic_[144] = {}, command_topic_[144] = {},
        topic_[144] = {}, password_[256] = {};
   coir::Fiber fiber_;
 #endif
