@@ -118,13 +118,14 @@ constexpr CutPart cut(std::string_view text, std::size_t most) noexcept {
 constexpr ByteSizePart byte_size(std::uint64_t bytes) noexcept {
   return {bytes};
 }
-// json_quoted writes a text as a JSON string with its quotes (RFC 8259). Bytes that are no UTF-8 become "\ufffd" each.
+// json_quoted writes a text as a JSON string with its quotes (RFC 8259). Control characters become \u00NN, DEL and those of
+// C1 (U+0080 to U+009F) too; bytes that are no UTF-8 become "\ufffd" each.
 constexpr JsonPart json_quoted(std::string_view text) noexcept {
   return {text};
 }
 
-// escaped writes each control byte of a text as \xNN: it stays one line, and no terminal obeys it. escaped_lines leaves
-// the ends of lines as they are.
+// escaped writes each byte of a text's control characters, of C1 (U+0080 to U+009F) too, and each byte that is no UTF-8 as
+// \xNN: it stays one line, and no terminal obeys it. escaped_lines leaves the ends of lines as they are.
 constexpr EscapedPart escaped(std::string_view text) noexcept {
   return {text, false};
 }

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <algorithm>
-
 #include <coir/utf8.h>
 
 #include "base/decimal.h"
@@ -39,12 +37,14 @@ std::size_t character_start(const char* text, std::size_t at) noexcept {
 constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
 constexpr std::string_view kLetters = "\"\\bfnrt";
 
-// plain_bytes is how many bytes the character at the start of `text` takes if JSON wants no escape for it, else 0.
-std::size_t plain_bytes(std::string_view text) noexcept {
+// shown_bytes is how many bytes the character at the start of `text` takes; 0 if it is a control character, of C1 (U+0080 to
+// U+009F) too, or no UTF-8.
+std::size_t shown_bytes(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return first >= 0x20 && first != '"' && first != '\\' ? 1 : 0;
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
   const std::size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return text.size() >= length && is_utf8(text.substr(0, length)) ? length : 0;
+  if (text.size() < length || !is_utf8(text.substr(0, length))) return 0;
+  return first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0 ? 0 : length;
 }
 
 }  // namespace
@@ -184,19 +184,21 @@ void Formatter::put(JsonPart part) noexcept {
   std::string_view rest = part.text;
   while (!rest.empty()) {
     std::size_t plain = 0;
-    while (plain < rest.size()) {
-      const std::size_t bytes = plain_bytes(rest.substr(plain));
+    while (plain < rest.size() && rest[plain] != '"' && rest[plain] != '\\') {
+      const std::size_t bytes = shown_bytes(rest.substr(plain));
       if (bytes == 0) break;
       plain += bytes;
     }
     put(rest.substr(0, plain));
     rest.remove_prefix(plain);
     if (rest.empty()) break;
-    const char special = rest[0];
-    rest.remove_prefix(1);
+    // A character of C2 that is not shown is one of C1, whose number is its second byte.
+    const bool is_c1 = rest[0] == '\xc2' && rest.size() > 1 && is_continuation(rest[1]);
+    const char special = rest[is_c1 ? 1 : 0];
+    rest.remove_prefix(is_c1 ? 2 : 1);
     if (const std::size_t at = kEscaped.find(special); at != kEscaped.npos) {
       add('\\', kLetters[at]);
-    } else if (static_cast<unsigned char>(special) < 0x20) {
+    } else if (is_c1 || static_cast<unsigned char>(special) < 0x80) {
       add("\\u", hex(static_cast<unsigned char>(special), 4));
     } else {
       put(std::string_view("\\ufffd"));
@@ -207,12 +209,15 @@ void Formatter::put(JsonPart part) noexcept {
 
 void Formatter::put(EscapedPart part) noexcept {
   for (std::string_view rest = part.text; !rest.empty();) {
-    const auto is_control = [lines = part.lines](char c) {
-      return (static_cast<unsigned char>(c) < ' ' && !(lines && c == '\n')) || c == '\x7f';
-    };
-    const auto plain = static_cast<std::size_t>(std::ranges::find_if(rest, is_control) - rest.begin());
+    std::size_t plain = 0;
+    while (plain < rest.size()) {
+      const std::size_t bytes = part.lines && rest[plain] == '\n' ? 1 : shown_bytes(rest.substr(plain));
+      if (bytes == 0) break;
+      plain += bytes;
+    }
     put(rest.substr(0, plain));
     if (plain == rest.size()) return;
+    // The bytes behind the first one of a character are no UTF-8 by themselves: they follow it.
     add("\\x", hex(static_cast<unsigned char>(rest[plain]), 2));
     rest.remove_prefix(plain + 1);
   }

@@ -213,6 +213,25 @@ TEST(Format, json_strings_are_quoted_and_escaped) {
   CHECK(is(format(g_room, json_quoted("\xed\xa0\x80")), "%s", R"("\ufffd\ufffd\ufffd")"));
 }
 
+TEST(Format, controls_that_a_terminal_obeys_are_escaped_beyond_ascii_too) {
+  // CSI as a character of C1: that of the Linux console, and of xterm.
+  CHECK(is(format(g_room, json_quoted("a\xc2\x9b"
+                                      "2J\x7f")),
+           "%s", R"("a\u009b2J\u007f")"));
+  CHECK(is(format(g_room, coir::escaped("a\xc2\x9b"
+                                        "2J")),
+           "%s", R"(a\xc2\x9b2J)"));
+  CHECK(is(format(g_room, coir::escaped_lines("\xc2\x9b\n")), "%s", "\\xc2\\x9b\n"));
+  // The first and the last of them, and their neighbour.
+  CHECK(is(format(g_room, json_quoted("\xc2\x80\xc2\x9f\xc2\xa0")), "%s", "\"\\u0080\\u009f\xc2\xa0\""));
+  CHECK(is(format(g_room, coir::escaped("\xc2\x80\xc2\x9f\xc2\xa0")), "%s", "\\xc2\\x80\\xc2\\x9f\xc2\xa0"));
+  // No UTF-8: CSI as a byte, characters that are cut off, an overlong one.
+  CHECK(is(format(g_room, coir::escaped("\x9b"
+                                        "2J|\xc3|\xf0\x9f\xa5")),
+           "%s", R"(\x9b2J|\xc3|\xf0\x9f\xa5)"));
+  CHECK(is(format(g_room, coir::escaped("\xc0\x9b\xf0\x9f\xa5\xa5")), "%s", "\\xc0\\x9b\xf0\x9f\xa5\xa5"));
+}
+
 TEST(Format, control_bytes_are_escaped_and_the_ends_of_lines_where_they_are_not_wanted) {
   CHECK(is(format(g_room, coir::escaped("")), "%s", ""));
   CHECK(is(format(g_room, coir::escaped("a\x1b[2J\nf\xc3\xbcr\x7f")), "%s", "a\\x1b[2J\\x0af\xc3\xbcr\\x7f"));
