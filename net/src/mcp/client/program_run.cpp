@@ -98,14 +98,11 @@ void Program::log(std::string_view line) noexcept {
     logged_ = 0;
   }
   if (++logged_ > kMostLogged) return;
-  char room[kLoggedBytes + 80];
-  const std::string_view name = base_name(state_.options.command.front());
-  const std::string_view text = coir::format(room, "mcp: ", cut(name, 40), ": ", cut(line, kLoggedBytes),
-                                             logged_ == kMostLogged ? " (more is left out for a while)\n" : "\n");
-  // Nothing of a program's may move the cursor of whoever reads the log.
-  for (char& each : std::span(room).first(text.size() - 1)) {
-    if (static_cast<unsigned char>(each) < ' ' || each == '\x7f') each = '?';
-  }
+  // No text of a program may move the cursor of a log's reader.
+  char name[40], said[kLoggedBytes], room[sizeof name + sizeof said + 80];
+  const std::string_view text = coir::format(
+      room, "mcp: ", coir::format(name, escaped(base_name(state_.options.command.front()))), ": ",
+      coir::format(said, escaped(line)), logged_ == kMostLogged ? " (more is left out for a while)\n" : "\n");
   static constinit LogSource programs("mcp-programs");  // each has a rate of its own
   log_line(programs, coir::LogLevel::info, text);
 }

@@ -2,6 +2,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
+#include <coir/net/log_line.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <signal.h>
@@ -249,6 +250,21 @@ TEST(McpClientProgram, that_fails_at_once_has_its_last_words_logged_and_is_tried
     const auto answer = client.call("one", {}, {.deadline = Deadline::after(100ms)});
     expect(!answer && (answer.error() == ErrorCode::closed || answer.error() == ErrorCode::timed_out));
   });
+}
+
+TEST(McpClientProgram, cannot_move_the_cursor_of_a_reader_of_the_log) {
+  coir::keep_log_lines(true);
+  with("printf 'x\\033[2J\\302\\2332J\\233y\\n' >&2; exit 1", {}, [&](coir::mcp::McpClient& client) {
+    until([&] { return client.counters().complaints.load() >= 1; });
+    char room[4096];
+    const auto is_logged = [&] {
+      return coir::recent_log_lines(room).find(R"(: x\\x1b[2J\\xc2\\x9b2J\\x9by)") != std::string_view::npos;
+    };
+    const auto latest = Deadline::after(5s);
+    while (!is_logged() && !latest.passed()) static_cast<void>(coir::sleep(1ms));
+    expect(is_logged());
+  });
+  coir::keep_log_lines(false);
 }
 
 TEST(McpClientProgram, that_is_none_says_why) {
