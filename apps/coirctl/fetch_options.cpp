@@ -34,7 +34,8 @@ const std::string_view fetch_help =
 
 void say_error(std::string_view what, std::string_view why) noexcept {
   char line[512];
-  const std::string_view text = coir::format(line, "coirctl: ", what, ": ", why, "\n");
+  // A server has chosen parts of many a reason.
+  const std::string_view text = coir::format(line, "coirctl: ", coir::escaped(what), ": ", coir::escaped(why), "\n");
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 

@@ -34,12 +34,19 @@ void write_all(int fd, std::string_view text) noexcept {
   }
 }
 
-// print_line writes a JSON value as one line: line ends in it can only be white space between its parts.
+// print_line writes a JSON value as one line that no terminal obeys. A line end in it can only be white space between its
+// parts. A control character of C1 (U+0080 to U+009F) can only be in a string, and JSON has an escape for it.
 void print_line(int fd, std::string_view json) noexcept {
   while (!json.empty()) {
-    const std::size_t size = std::min(json.find_first_of("\r\n"), json.size());
+    const std::size_t size = std::min(json.find_first_of("\r\n\xc2"), json.size());
     write_all(fd, json.substr(0, size));
-    json.remove_prefix(std::min(size + 1, json.size()));
+    json.remove_prefix(size);
+    const std::string_view special = json.substr(0, json.starts_with('\xc2') ? 2 : 1);
+    json.remove_prefix(special.size());
+    if (special.size() < 2) continue;
+    const auto second = static_cast<unsigned char>(special[1]);
+    char room[8];
+    write_all(fd, second < 0xa0 ? coir::format(room, "\\u", coir::hex(second, 4)) : special);
   }
   write_all(fd, "\n");
 }
