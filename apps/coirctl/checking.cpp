@@ -1,6 +1,7 @@
 // coirctl check. Declared in control.h.
 #include <coir/error.h>
 #include <coir/format.h>
+#include <coir/http/wire/query.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,12 +22,12 @@ namespace {
 constexpr std::size_t kMostWords = 512;
 
 char g_command[32 * 1024];  // the command line of coird
-char* g_words[kMostWords + 2];
+char* g_words[kMostWords + 1];
 char g_said[16 * 1024];
 
 // read_file fills `into` and returns how many bytes the file has; -1: it cannot be read, or is longer.
-ssize_t read_file(const char* path, std::span<char> into) noexcept {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+ssize_t read_file(int folder, const char* name, std::span<char> into) noexcept {
+  const int fd = ::openat(folder, name, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return -1;
   std::size_t size = 0;
   ssize_t got = 0;
@@ -36,32 +37,77 @@ ssize_t read_file(const char* path, std::span<char> into) noexcept {
   return got < 0 || size == into.size() ? -1 : static_cast<ssize_t>(size);
 }
 
-// read_command reads the command line of a process into g_words, with --check behind it.
-bool read_command(std::uint64_t process) noexcept {
-  static char check[] = "--check";
-  char path[64];
-  coir::format(path, "/proc/", process, "/cmdline", '\0');
-  const ssize_t size = read_file(path, g_command);
-  if (size <= 0 || g_command[size - 1] != '\0') return false;
-  std::size_t count = 0;
-  for (char* at = g_command; at < g_command + size; at += std::string_view(at).size() + 1) {
-    if (count == kMostWords) return false;
-    g_words[count++] = at;
-  }
-  g_words[count] = check;
+// Running is the process of coird. Its members are of one process: /proc/PID, once it is open, is never that of another one.
+struct Running {
+  int folder = -1;   // where it runs
+  int program = -1;  // that it runs
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+// read_id reads the effective one of the four of a line of /proc/PID/status.
+bool read_id(std::string_view status, std::string_view line, unsigned& id) noexcept {
+  std::size_t at = status.find(line);
+  if (at == status.npos) return false;
+  at = status.find('\t', at + line.size());
+  if (at == status.npos) return false;
+  const std::string_view number = status.substr(at + 1, status.find('\t', at + 1) - at - 1);
+  const auto value = coir::http::parse_integer(number);
+  if (!value || *value < 0 || *value > UINT32_MAX) return false;
+  id = static_cast<unsigned>(*value);
   return true;
 }
 
+// read_command reads the command line of a process into g_words. A compromised coird may have changed its own: --check
+// comes first, where no word can take it for its value, and the name is that of coird, as the program has others.
+bool read_command(int process) noexcept {
+  static char name[] = "coird", check[] = "--check";
+  const ssize_t size = read_file(process, "cmdline", g_command);
+  if (size <= 0 || g_command[size - 1] != '\0') return false;
+  std::size_t count = 0;
+  g_words[count++] = name;
+  g_words[count++] = check;
+  const std::string_view own = g_command;
+  for (char* at = g_command + own.size() + 1; at < g_command + size; at += std::string_view(at).size() + 1) {
+    if (count == kMostWords) return false;
+    g_words[count++] = at;
+  }
+  g_words[count] = nullptr;
+  return true;
+}
+
+bool find_running(pid_t number, Running& running) noexcept {
+  char path[64];
+  static char status[4096];
+  coir::format(path, "/proc/", number, '\0');
+  const int process = ::open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (process < 0) return false;
+  running.folder = ::openat(process, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  running.program = ::openat(process, "exe", O_PATH | O_CLOEXEC);
+  const ssize_t size = read_file(process, "status", status);
+  const std::string_view text(status, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const bool good = running.folder >= 0 && running.program >= 0 && read_id(text, "\nUid:", running.user) &&
+                    read_id(text, "\nGid:", running.group) && read_command(process);
+  ::close(process);
+  return good;
+}
+
 // run_check is the child: the program that coird runs, from coird's own folder.
-[[noreturn]] void run_check(std::uint64_t process, int said) noexcept {
-  char folder[64], program[64];
-  coir::format(folder, "/proc/", process, "/cwd", '\0');
-  coir::format(program, "/proc/", process, "/exe", '\0');
+//
+// A compromised process chooses its program, its words and the files that they name, so that care with the words does not
+// suffice: before it starts the program, the child takes the user and the group of that process. Those of the socket's peer
+// would be root's, which coird had when it began to listen. In a session of its own the child cannot type at coirctl's
+// terminal (TIOCSTI).
+[[noreturn]] void run_check(const Running& running, int said) noexcept {
   if (said >= 0) {
     ::dup2(said, STDOUT_FILENO);
     ::dup2(said, STDERR_FILENO);
   }
-  if (::chdir(folder) == 0) ::execv(program, g_words);
+  ::close(STDIN_FILENO);
+  const bool drops = ::geteuid() == 0;
+  if (::setsid() >= 0 && ::fchdir(running.folder) == 0 &&
+      (!drops || (::setgroups(0, nullptr) == 0 && ::setgid(running.group) == 0 && ::setuid(running.user) == 0)))
+    ::fexecve(running.program, g_words, environ);
   ::_exit(126);
 }
 
@@ -79,8 +125,8 @@ void print_json(bool valid, std::string_view lines) noexcept {
 
 }  // namespace
 
-// coird itself could not: once it serves, it may neither start a program nor read all that root may. So its own program is
-// started with its own words, and --check.
+// coird itself could not: once it serves, it may start no program. So its own program is started with its own words, and
+// --check.
 int check_configuration(const ControlOptions& options) noexcept {
   Asking asking(options);
   if (const int status = asking.connect(); status != kHasDone) return status;
@@ -88,21 +134,13 @@ int check_configuration(const ControlOptions& options) noexcept {
   socklen_t size = sizeof peer;
   if (::getsockopt(asking.stream().fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
     return asking.fail(kUnknown, "coird's process is not to be seen from here: run coirctl in the same container");
-  const auto process = static_cast<std::uint64_t>(peer.pid);
-  char program[64];
-  coir::format(program, "/proc/", process, "/exe", '\0');
-  if (::access(program, X_OK) != 0 || !read_command(process))
-    return asking.fail(kUnknown, "not permitted: run coirctl check as root");
+  Running running;
+  if (!find_running(peer.pid, running)) return asking.fail(kUnknown, "not permitted: run coirctl check as root");
   int ends[2] = {-1, -1};
   if (options.json && ::pipe2(ends, O_CLOEXEC) != 0)
     return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   const pid_t child = ::fork();
-  if (child == 0) {
-    // The program and its words are the peer's choice: they get no more rights than it had when it began to listen.
-    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(peer.gid) != 0 || ::setuid(peer.uid) != 0))
-      ::_exit(126);
-    run_check(process, ends[1]);
-  }
+  if (child == 0) run_check(running, ends[1]);
   if (child < 0) return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   std::size_t said = 0;
   if (options.json) {
