@@ -134,7 +134,10 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
 
 void Listeners::take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,
                           coir::TlsContextSlot* tls) noexcept {
-  for (coir::TcpListener& each : opened.at) each.close();
+  for (std::size_t i = 0; i < kMost; ++i) {
+    if (std::exchange(opened.serves[i], false)) server.remove(opened.number[i]);
+    opened.at[i].close();
+  }
   for (std::size_t k = 0; k < kMost; ++k) {
     if (!std::exchange(opened.released[k], false)) continue;
     Serving& old = serving_[k];
@@ -153,7 +156,32 @@ void Listeners::take_back(const Options& options, OpenedListeners& opened, coir:
 bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
                       coir::TlsContextSlot* tls) noexcept {
   const Match found = match(options);
-  // They are closed first: the server has places for as many as may be served.
+  auto wanted_places = static_cast<std::size_t>(std::ranges::count_if(opened.at, &coir::TcpListener::is_open));
+  for (std::size_t k = 0; k < kMost; ++k) wanted_places += serving_[k].used && !opened.released[k] ? 1 : 0;
+  for (std::size_t k = 0; k < kMost && wanted_places > kMost; ++k) {
+    if (!serving_[k].used || found.stays[k] || opened.released[k]) continue;
+    server.remove(serving_[k].number);
+    opened.released[k] = true;
+    --wanted_places;
+  }
+  for (std::size_t i = 0; i < options.listen_count; ++i) {
+    if (!opened.at[i].is_open()) continue;
+    const Options::Listen& wanted = options.listen[i];
+    opened.bound[i] = opened.at[i].local_address();
+    const auto added = server.add(std::move(opened.at[i]), wanted.tls ? tls : nullptr, mark_of(wanted));
+    if (!added) {
+      cannot_listen(wanted, added.error());
+      take_back(options, opened, server, tls);
+      return false;
+    }
+    opened.serves[i] = true;
+    opened.number[i] = *added;
+  }
+  return true;
+}
+
+void Listeners::settle(const Options& options, OpenedListeners& opened, coir::http::Server& server) noexcept {
+  const Match found = match(options);
   for (std::size_t k = 0; k < kMost; ++k) {
     if (!serving_[k].used || found.stays[k]) continue;
     if (!opened.released[k]) server.remove(serving_[k].number);
@@ -161,22 +189,18 @@ bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::htt
     say({"no longer listening on ", AddressText(serving_[k].at.address).text()});
   }
   for (std::size_t i = 0; i < options.listen_count; ++i) {
-    if (!opened.at[i].is_open()) continue;
+    if (!opened.serves[i]) continue;
     const Options::Listen& wanted = options.listen[i];
-    const coir::Address bound = opened.at[i].local_address();
-    const AddressText local(bound);
-    const auto added = server.add(std::move(opened.at[i]), wanted.tls ? tls : nullptr, mark_of(wanted));
-    if (!added) return cannot_listen(wanted, added.error());
     Serving& place = *std::ranges::find(serving_, false, &Serving::used);
-    place = {.at = wanted, .bound = bound, .used = true, .number = *added};
+    place = {.at = wanted, .bound = opened.bound[i], .used = true, .number = opened.number[i]};
     place.at.setting = nullptr;  // which may be gone before the listener
     tls_ = tls_ || wanted.tls;
-    if (!serves_ && !wanted.metrics) ports_.take(local.text(), bound.port(), wanted.tls);
+    const AddressText local(place.bound);
+    if (!serves_ && !wanted.metrics) ports_.take(local.text(), place.bound.port(), wanted.tls);
     say({wanted.metrics ? "metrics" : "listening", " on ", local.text(), wanted.tls ? " with TLS" : ""});
   }
   // In safe mode an address for metrics may be left out: then no other one shows them.
   metrics_apart_.store((options.safe && options.metrics_apart) ||
                        std::ranges::any_of(serving_, [](const Serving& each) { return each.used && each.at.metrics; }));
   serves_ = true;
-  return true;
 }

@@ -11,12 +11,16 @@
 // that no server has taken.
 struct OpenedListeners {
   coir::TcpListener at[coir::http::Server::kMaxListeners];
+  bool serves[coir::http::Server::kMaxListeners] = {};  // the server has taken the one of `at`
+  std::size_t number[coir::http::Server::kMaxListeners] = {};
+  coir::Address bound[coir::http::Server::kMaxListeners];
   bool released[coir::http::Server::kMaxListeners] = {};  // of those that serve: closed to make way for one of `at`
 };
 
-// Listeners is where coird listens. A change has two steps, so that a reload applies completely or not at all: open
-// binds what is new, serve hands that to the server and closes what the options no longer name. An address that stays
-// keeps its listener, and a connection outlives the listener that accepted it.
+// Listeners is where coird listens. A change has three steps, so that a reload applies completely or not at all: open
+// binds what is new, serve hands that to the server, and settle closes what the options no longer name. Until settle,
+// take_back undoes the others. An address that stays keeps its listener, and a connection outlives the listener that
+// accepted it.
 class Listeners {
  public:
   // kMetrics is the mark of a listener for /metrics and /healthz alone (Exchange::listener).
@@ -32,13 +36,17 @@ class Listeners {
   void take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,
                  coir::TlsContextSlot* tls) noexcept;
 
-  // serve has `server`, which has started, accept by what open has bound, and closes what `options` no longer name. A
-  // line names each address, with the port that the kernel chose. False: there is no memory for one; a line has said so.
-  // In a build with fibers: from a fiber.
-  bool serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
-             coir::TlsContextSlot* tls) noexcept;
+  // serve has `server`, which has started, accept by what open has bound. If more listeners would serve than the server has
+  // places for, some that `options` no longer name are closed first. False: there is no memory for one; a line has said so,
+  // and all is as it was. In a build with fibers: from a fiber.
+  [[nodiscard]] bool serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
+                           coir::TlsContextSlot* tls) noexcept;
 
-  // ports is what multicast DNS announces: those of the listeners that the first call of serve opened.
+  // settle, behind serve, closes what `options` no longer name. A line names each address, with the port that the kernel
+  // chose. It cannot fail. In a build with fibers: from a fiber.
+  void settle(const Options& options, OpenedListeners& opened, coir::http::Server& server) noexcept;
+
+  // ports is what multicast DNS announces: those of the listeners that the first call of settle left.
   const Announced& ports() const noexcept { return ports_; }
   // metrics_apart tells whether /metrics is answered by listeners for it alone. Any fiber or thread.
   bool metrics_apart() const noexcept { return metrics_apart_.load(); }

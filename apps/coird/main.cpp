@@ -176,6 +176,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
       return 1;
     }
     if (!daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot())) return 1;
+    daemon.listeners.settle(options, opened, *daemon.server);
     complain_without_waiting();
 #if COIR_TLS
     daemon.tls.start(options);

@@ -92,6 +92,8 @@ bool have_count(Daemon& daemon, const Options& options) noexcept {
   OpenedListeners opened;
   if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return false;
   if (!daemon.listeners.open(options, opened, &*daemon.server, daemon.tls_slot())) return false;
+  // Before the first change that cannot be undone.
+  if (!daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot())) return false;
   if (!use_routes(daemon, options, fresh)) {
     daemon.listeners.take_back(options, opened, *daemon.server, daemon.tls_slot());
     return false;
@@ -99,7 +101,7 @@ bool have_count(Daemon& daemon, const Options& options) noexcept {
   use_credentials(daemon);
   use_certificates(daemon, fresh);
   coir::set_log_level(options.log_level);
-  static_cast<void>(daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot()));
+  daemon.listeners.settle(options, opened, *daemon.server);
   if (!fresh.any && options.config == nullptr) say({"SIGHUP: there is nothing to read again"});
   return true;
 }
