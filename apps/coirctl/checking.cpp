@@ -24,6 +24,7 @@ constexpr std::size_t kMostWords = 512;
 char g_command[32 * 1024];  // the command line of coird
 char* g_words[kMostWords + 1];
 char g_said[16 * 1024];
+char g_shown[sizeof g_said * 6 + 64];  // with each byte escaped
 
 // read_file fills `into` and returns how many bytes the file has; -1: it cannot be read, or is longer.
 ssize_t read_file(int folder, const char* name, std::span<char> into) noexcept {
@@ -96,14 +97,12 @@ bool find_running(pid_t number, Running& running) noexcept {
 //
 // A compromised process chooses its program, its words and the files that they name, so that care with the words does not
 // suffice: before it starts the program, the child takes the user and the group of that process. Those of the socket's peer
-// would be root's, which coird had when it began to listen. In a session of its own the child cannot type at coirctl's
-// terminal (TIOCSTI).
+// would be root's, which coird had when it began to listen. The child has no descriptor of coirctl's terminal, and a session
+// of its own: it can neither read there nor type (TIOCSTI), and its lines are escaped.
 [[noreturn]] void run_check(const Running& running, int said) noexcept {
-  if (said >= 0) {
-    ::dup2(said, STDOUT_FILENO);
-    ::dup2(said, STDERR_FILENO);
-  }
   ::close(STDIN_FILENO);
+  ::dup2(said, STDOUT_FILENO);
+  ::dup2(said, STDERR_FILENO);
   const bool drops = ::geteuid() == 0;
   if (::setsid() >= 0 && ::fchdir(running.folder) == 0 &&
       (!drops || (::setgroups(0, nullptr) == 0 && ::setgid(running.group) == 0 && ::setuid(running.user) == 0)))
@@ -112,8 +111,7 @@ bool find_running(pid_t number, Running& running) noexcept {
 }
 
 void print_json(bool valid, std::string_view lines) noexcept {
-  static char room[sizeof g_said * 6 + 64];
-  coir::Formatter out(room);
+  coir::Formatter out(g_shown);
   out.add("{\"schema\":1,\"valid\":", valid, ",\"lines\":[");
   for (bool first = true; !lines.empty(); first = false) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
@@ -121,6 +119,12 @@ void print_json(bool valid, std::string_view lines) noexcept {
     out.add(first ? "" : ",", coir::json_quoted(line));
   }
   write_text(out.add("]}\n").text());
+}
+
+void print_lines(bool valid, std::string_view lines) noexcept {
+  const std::string_view text = coir::format(g_shown, coir::escaped_lines(lines));
+  if (valid) return write_text(text);
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
 }  // namespace
@@ -137,22 +141,19 @@ int check_configuration(const ControlOptions& options) noexcept {
   Running running;
   if (!find_running(peer.pid, running)) return asking.fail(kUnknown, "not permitted: run coirctl check as root");
   int ends[2] = {-1, -1};
-  if (options.json && ::pipe2(ends, O_CLOEXEC) != 0)
-    return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
+  if (::pipe2(ends, O_CLOEXEC) != 0) return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   const pid_t child = ::fork();
   if (child == 0) run_check(running, ends[1]);
   if (child < 0) return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   std::size_t said = 0;
-  if (options.json) {
-    ::close(ends[1]);
-    char over[256];
-    for (;;) {
-      const bool full = said == sizeof g_said;
-      const ssize_t got =
-          full ? ::read(ends[0], over, sizeof over) : ::read(ends[0], g_said + said, sizeof g_said - said);
-      if (got <= 0) break;
-      if (!full) said += static_cast<std::size_t>(got);
-    }
+  ::close(ends[1]);
+  char over[256];
+  for (;;) {
+    const bool full = said == sizeof g_said;
+    const ssize_t got =
+        full ? ::read(ends[0], over, sizeof over) : ::read(ends[0], g_said + said, sizeof g_said - said);
+    if (got <= 0) break;
+    if (!full) said += static_cast<std::size_t>(got);
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -160,6 +161,6 @@ int check_configuration(const ControlOptions& options) noexcept {
   if (!WIFEXITED(status) || WEXITSTATUS(status) == 126)
     return asking.fail(kUnknown, "coird's program cannot be started");
   const bool valid = WEXITSTATUS(status) == 0;
-  if (options.json) print_json(valid, {g_said, said});
+  options.json ? print_json(valid, {g_said, said}) : print_lines(valid, {g_said, said});
   return valid ? kHasDone : kRefused;
 }
