@@ -93,7 +93,7 @@ void FastCgiExchange::fail(Error error) noexcept {
     // The script is told to end. A lack of memory here, or a head that is too long, is not its fault; silence behind a
     // whole request is.
     abort();
-    if (error == ErrorCode::timed_out && sent_whole && !heard_any) lease.failed(UpstreamFault::timed_out);
+    if (error.is_late() && sent_whole && !heard_any) lease.failed(UpstreamFault::timed_out);
     lease.leave();
   } else if (lease) {
     lease.failed(responding || is_midway()      ? UpstreamFault::broken_off

@@ -106,8 +106,9 @@ struct OutboundExchange : OutboundRequest {
   OutboundExchange(const OutboundExchange&) = delete;
   OutboundExchange& operator=(const OutboundExchange&) = delete;
 
-  // begin_anew forgets what was sent and heard, for another connection.
-  void begin_anew() noexcept;
+  // begin_anew forgets what was sent and heard, for another connection, or for one that has sent so many interim responses.
+  void begin_anew(std::uint8_t interims = 0) noexcept;
+  std::uint8_t interims() const noexcept { return interims_; }
   // grow makes `room` the next larger buffer, with the first `used` bytes of what it was. Errors: limit (the longest head
   // fits), no_memory.
   Outcome grow(std::size_t used) noexcept;
@@ -147,8 +148,8 @@ struct OutboundExchange : OutboundRequest {
 
   std::uint32_t seen_ = 0;  // of `have`, parsed before
   const std::uint32_t most_head_;
-  std::uint8_t interim_ = 0;  // responses of 1xx
-  bool hung_up_ = false;      // reading has failed
+  std::uint8_t interims_ = 0;  // responses of 1xx
+  bool hung_up_ = false;       // reading has failed
 };
 
 }  // namespace coir::http

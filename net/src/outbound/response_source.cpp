@@ -19,10 +19,11 @@ std::unexpected<Error> too_long() noexcept {
 
 }  // namespace
 
-void OutboundExchange::begin_anew() noexcept {
-  sent_any = sent_whole = heard_any = got_leave = got_head = hung_up_ = false;
+void OutboundExchange::begin_anew(std::uint8_t interims) noexcept {
+  sent_any = sent_whole = got_leave = got_head = hung_up_ = false;
   have = begin = seen_ = 0;
-  interim_ = 0;
+  interims_ = interims;
+  heard_any = interims != 0;
 }
 
 OutboundExchange::Outcome OutboundExchange::grow(std::size_t used) noexcept {
@@ -75,7 +76,7 @@ std::expected<bool, Error> OutboundExchange::took_head() noexcept {
       begin = parsed.head_bytes;
       return got_head = true;
     }
-    if (++interim_ > kMostInterim) return bad(ClientFault::too_many_interim);
+    if (++interims_ > kMostInterim) return bad(ClientFault::too_many_interim);
     if (response.status == 100) {
       got_leave = true;
     } else {

@@ -43,7 +43,7 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   waiting.counted = std::exchange(forwarding.counted, nullptr);
   waiting.tried_again = forwarding.tried_again;
   waiting.unrepeatable = forwarding.unrepeatable;
-  waiting.heard_any = forwarding.heard_any;
+  waiting.interims = forwarding.interims();
   waiting.has_made_id = session.log_id_.data() == session.made_id_;
   memcpy(waiting.made_id, session.made_id_, sizeof waiting.made_id);
   waiting.rules = forwarding.rules;
@@ -118,8 +118,10 @@ void AnswerKeeper::answer_kept(Exchange& exchange, std::uint64_t mark) noexcept 
 
 void AnswerKeeper::farewell(Connection& connection) noexcept {
   forwards_.counters.unavailable.fetch_add(1, std::memory_order_relaxed);
-  forwards_.counters.failures[static_cast<std::size_t>(ForwardFailure::no_room)].fetch_add(1,
-                                                                                           std::memory_order_relaxed);
+  if (!server_stops()) {
+    auto& no_room = forwards_.counters.failures[static_cast<std::size_t>(ForwardFailure::no_room)];
+    no_room.fetch_add(1, std::memory_order_relaxed);
+  }
   shed(connection.stream, false);
   release(waiting_of(connection));
 }

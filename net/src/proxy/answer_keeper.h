@@ -27,7 +27,7 @@ struct WaitingExchange : RestingWait {
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, lowered in the end
   bool tried_again = false;                  // it is the second try already
   bool unrepeatable = false;                 // content has been sent that is gone
-  bool heard_any = false;                    // an interim response has come
+  std::uint8_t interims = 0;                 // interim responses that have come
   bool has_made_id = false;
   bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
   bool news = false;   // the upstream may have said something

@@ -62,9 +62,8 @@ void Forwarding::resume(WaitingExchange& waiting) noexcept {
   now_ns = waiting.asked_ns;
   tried_again = waiting.tried_again;
   unrepeatable = waiting.unrepeatable;
-  begin_try();
+  begin_try(waiting.interims);
   sent_any = true;
-  heard_any = waiting.heard_any;
   if (session.body_done_) {
     resumed = sent_whole = true;
     return go_on(Stage::answer);
@@ -105,8 +104,8 @@ Forwarding::Outcome Forwarding::ask() noexcept {
   return try_once();
 }
 
-void Forwarding::begin_try() noexcept {
-  begin_anew();
+void Forwarding::begin_try(std::uint8_t interims) noexcept {
+  begin_anew(interims);
   relayed = RelayedContent();
 }
 
@@ -133,12 +132,11 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
       session.lends_scratch_ = false;
       auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
       if (!ready && ready.error().is_late() && !last.passed()) {
-        if (is_in_doubt()) {
-          room = exchange.scratch();
-          return read_head(last);
-        }
-        if (suspend()) return {};
-        ready = wait(stream().fd(), Direction::readable, last);
+        const bool doubts = is_in_doubt();
+        if (!doubts && suspend()) return {};
+        ready =
+            doubts ? await(std::min(last, Deadline::after(kInDoubt))) : wait(stream().fd(), Direction::readable, last);
+        if (doubts && !ready && ready.error().is_late() && !last.passed()) continue;
       }
       room = exchange.scratch();
       if (!ready) return ready;
@@ -165,7 +163,7 @@ bool Forwarding::suspend() noexcept {
   if (resumed || !may_be_kept(within(rules.first_byte))) return false;
   const std::uint64_t behind = session.end_ - session.body_at_;
   const bool had_content = !session.body_done_;
-  if (had_content ? behind != session.body_left_ || (reused && idempotent) : behind != 0) return false;
+  if (had_content ? behind != session.body_left_ || is_repeatable() : behind != 0) return false;
   if (had_content) unrepeatable = true;
   if (!keeper.answers.keep(*this, within(rules.first_byte), false)) return false;
   if (had_content) {
@@ -226,7 +224,7 @@ void Forwarding::fail(Error error) noexcept {
       return answer(503);
     case ForwardFailure::connect_timeout:
     case ForwardFailure::timeout:
-      lease.failed(is_midway() ? UpstreamFault::broken_off : UpstreamFault::timed_out);
+      lease.failed(!error.is_late() || is_midway() ? UpstreamFault::broken_off : UpstreamFault::timed_out);
       counters.timed_out.fetch_add(1, std::memory_order_relaxed);
       return answer(504);
     default:

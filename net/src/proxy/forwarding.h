@@ -16,6 +16,8 @@ struct WaitingExchange;
 
 // kBeforeRest: most waits for one of the two sides are over so soon that resting does not pay.
 inline constexpr std::chrono::milliseconds kBeforeRest{20};
+// kInDoubt: a peer that has not acknowledged its request is looked at within that time.
+inline constexpr std::chrono::milliseconds kInDoubt{1'500};
 
 // Forwarding is one exchange on its way to an upstream and back. It lies on the stack of the exchange's fiber.
 //
@@ -35,7 +37,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   enum class Stage : std::uint8_t { ask, upload, answer };
   void go_on(Stage stage) noexcept;
   Outcome ask() noexcept;
-  void begin_try() noexcept;
+  void begin_try(std::uint8_t interims = 0) noexcept;
   void limit_content() noexcept;
   bool may_be_kept(Deadline late) const noexcept;
   bool suspend() noexcept;

@@ -158,6 +158,26 @@ TEST(ProxyWaitingEnds, a_request_that_was_answered_in_part_is_not_sent_twice) {
   released = true;
 }
 
+TEST(ProxyWaitingEnds, a_flood_of_interim_responses_with_rests_between_is_502) {
+  Paused paused;
+  paused.then = [&](Peer& peer) {
+    for (int step = 2; peer.say("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n") && step < 100; ++step)
+      paused.until_step(step);
+    return false;
+  };
+  at_rest(paused, {}, kWait, [&](Server& server, Client& client, Stage& stage) {
+    const auto before = stage.forwarder->counters().bad_gateway.load();
+    for (int step = 1; step <= 16; ++step) {
+      paused.steps = step;
+      expect(client.hear("\r\n\r\n") && heard_by(client).starts_with("HTTP/1.1 103 "));
+      client.have = 0;
+      expect(until([&] { return server.gauges().active == 0; }, soon()));
+    }
+    paused.steps = 17;
+    expect(client.hear("502 Bad Gateway") && stage.forwarder->counters().bad_gateway.load() == before + 1);
+  });
+}
+
 TEST(ProxyWaitingEnds, a_server_that_stops_still_answers_it) {
   Paused paused;
   paused.then = [](Peer& peer) { return peer.say(kHello); };

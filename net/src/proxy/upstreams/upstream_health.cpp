@@ -153,7 +153,8 @@ void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
       go_down(member, asked.error());
     }
   }
-  if (asked) serve_line();
+  // Where the last server that was well has failed, those that have hung up may be asked.
+  serve_line();
   tell(member);
 }
 

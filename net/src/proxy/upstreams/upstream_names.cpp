@@ -55,7 +55,9 @@ std::expected<void, Error> UpstreamGroup::ask_first(UpstreamMember& member, Dead
   const auto ask = [&]() -> std::expected<void, Error> {
     {
       const Locked locked(lock_);
-      if (!member.look_again.passed()) return std::unexpected(member.unknown_for);
+      // The asker's deadline may have been shorter than this one.
+      const bool has_time = member.unknown_for.is_late() && deadline > Deadline::after(kLeastBetweenLookups);
+      if (!member.look_again.passed() && !has_time) return std::unexpected(member.unknown_for);
     }
     return ask_name(member, deadline);
   };
