@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,11 +90,15 @@ bool has_address(const Options& copy) noexcept {
 
 // look_at_record tells whether another coird has the folder, and whether the last one has failed early.
 bool look_at_record(const char* folder, bool& failed) noexcept {
-  static constinit char room[coir::EndRecord::kSlotBytes];
   coir::PastEnds ends;
   coir::PastEnd last;
   if (!ends.open(folder)) return false;
-  failed = ends.read(room, last) && ended_early(last);
+  // A room of its own, whose pages go again.
+  constexpr std::size_t kBytes = coir::EndRecord::kSlotBytes;
+  void* const room = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  failed = ends.read(std::span<char, kBytes>(static_cast<char*>(room), kBytes), last) && ended_early(last);
+  ::munmap(room, kBytes);
   return ends.running();
 }
 

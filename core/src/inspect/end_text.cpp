@@ -1,6 +1,9 @@
 #include "inspect/end_text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,18 +118,41 @@ bool PastEnd::next_of(std::string_view key, std::string_view& lines, std::string
   return false;
 }
 
+namespace {
+
+// count_kills reads a line that is far down in a file of 4 KB, piece by piece: a room for all of it would stay resident.
+[[gnu::noinline]] std::uint64_t count_kills(const char* path) noexcept {
+  constexpr std::string_view kKey = "\noom_kill ";
+  constexpr std::size_t kMostLine = 64;
+  char room[512];
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  std::uint64_t kills = 0;
+  for (std::size_t have = 0; fd >= 0;) {
+    const ssize_t got = ::read(fd, room + have, sizeof room - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+    const std::string_view text(room, have);
+    const std::size_t at = text.find(kKey);
+    const std::size_t end = at != text.npos ? text.find('\n', at + kKey.size()) : text.npos;
+    if (end != text.npos) {
+      kills = read_number(text.substr(at + kKey.size(), end - at - kKey.size()));
+      break;
+    }
+    if (have <= kMostLine) continue;
+    memmove(room, room + have - kMostLine, kMostLine);
+    have = kMostLine;
+  }
+  if (fd >= 0) ::close(fd);
+  return kills;
+}
+
+}  // namespace
+
 Since::Since(const EndRecordOptions& options) noexcept {
   const std::string_view id = slurp(options.boot_id, boot).value_or("");
   boot_size = std::min(id.find('\n'), id.size());
-  memory_kills = 0;
-  // The line is far down in a file of 4 KB.
-  static constinit char events[8192];
-  std::string_view lines = slurp(options.memory_events, events).value_or("");
-  constexpr std::string_view kKey = "\noom_kill ";
-  if (const std::size_t at = lines.find(kKey); at != lines.npos) {
-    lines.remove_prefix(at + kKey.size());
-    memory_kills = read_number(lines.substr(0, lines.find('\n')));
-  }
+  memory_kills = count_kills(options.memory_events);
 }
 
 End Since::judge(const PastEnd& record) const noexcept {

@@ -91,7 +91,7 @@ TEST_GROUP(EndRecord) {
     snprintf(events, sizeof events, "%s/events", folder);
     snprintf(path, sizeof path, "%s/crashes", folder);
     write_file(boot, "first-boot\n");
-    write_file(events, "nr_free 1\noom_kill 3\nnr_more 1\n");
+    write_kills(3);
     options.boot_id = boot;
     options.memory_events = events;
   }
@@ -101,6 +101,14 @@ TEST_GROUP(EndRecord) {
     rmdir(folder);
   }
 
+  // The line is far down, as in the kernel's file.
+  void write_kills(unsigned kills) {
+    static char text[6000];
+    int used = 0;
+    for (int i = 0; i < 150; ++i) used += snprintf(text + used, sizeof text - used, "nr_of_something_long %d\n", i);
+    snprintf(text + used, sizeof text - used, "oom_kill %u\nnr_more 1\n", kills);
+    write_file(events, text);
+  }
   void write_file(const char* name, std::string_view text, off_t at = 0) {
     const int fd = open(name, O_WRONLY | O_CREAT | (at == 0 ? O_TRUNC : 0), 0600);
     LONGS_EQUAL(text.size(), pwrite(fd, text.data(), text.size(), at));
@@ -225,7 +233,7 @@ TEST(EndRecord, without_a_word_the_boot_tells_a_kill_from_a_power_cut) {
 
 TEST(EndRecord, a_kill_after_the_kernel_has_killed_for_memory_is_called_so) {
   run([] { return raise(SIGKILL); });
-  write_file(events, "nr_free 1\noom_kill 4\nnr_more 1\n");
+  write_kills(4);
   CHECK_TRUE(begin().end == End::out_of_memory);
 }
 
