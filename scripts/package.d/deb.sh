@@ -58,6 +58,6 @@ changelog() {
   printf 'coird (%s) unstable; urgency=medium\n\n' "$version"
   awk '/^## / { if (++parts == 2) exit; next }
        parts && /^- / { print "  * " substr($0, 3); next }
-       parts && /^  / { print "    " substr($0, 3) }' "$root/CHANGELOG.md" | fold -s -w 78 | sed 's/^\([^ ]\)/    \1/; s/ *$//'
+       parts && /^  / { print "    " substr($0, 3) }' "$root/CHANGELOG.md" | fold -s -w 76 | sed 's/^\([^ ]\)/    \1/; s/ *$//'
   printf '\n -- the coir authors <coir@example.org>  %s\n' "$(LC_ALL=C date -u -d "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')"
 }
