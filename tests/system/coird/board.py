@@ -67,11 +67,12 @@ class Board:
         return output
 
     def copy(self, paths):
-        """Copies text files of this machine into the guest, under the same paths."""
+        """Copies text files of this machine into the guest, under the same paths and with their modes."""
         script = []
         for path in paths:
             with open(path) as file:
-                script.append(f"mkdir -p {os.path.dirname(path)}\ncat >{path} <<'.end'\n{file.read().rstrip()}\n.end\n")
+                script.append(f"mkdir -p {os.path.dirname(path)}\n(umask 077; cat >{path}) <<'.end'\n{file.read().rstrip()}\n.end\n"
+                              f"chmod {os.stat(path).st_mode & 0o777:o} {path}\n")
         self.said("".join(script))
 
     def stop(self):
