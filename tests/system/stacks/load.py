@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "coird"))
 import agent
 from daemon import *
+from starved import Starved
 
 CHUNKED = b"POST /post HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\nabcd\r\n0\r\nX-T: y\r\n\r\n"
 BROKEN = [
@@ -283,6 +284,21 @@ def is_found(site):
         daemon.line_with("found as board.local")
 
 
+def starts_early(site):
+    """At the first boot the kernel has no random numbers at first: the certificate is made in the run. The log goes to a file."""
+    with tempfile.TemporaryDirectory() as state:
+        options = ["--state", state, "--log-file", os.path.join(state, "log"), "--log-size", "16K", "--access-log"]
+        if wrapper:  # strace sees the emulator's own calls
+            daemon = Daemon(program, *options, files=site.path, wrapper=wrapper)
+        else:
+            daemon = Starved(program, 6, *options, files=site.path, tls_listen=("127.0.0.1:0",))
+        with daemon:
+            for _ in range(300):
+                daemon.get("/small.txt")
+            if not wrapper:
+                daemon.line_with("TLS is served")
+
+
 def is_seen(site):
     """People look at it and steer it: by the socket of --control, and on the dashboard."""
     with agent.Board() as board, Site(token=b"a-token-that-nobody-can-guess\n") as state:
@@ -357,6 +373,7 @@ with Site(**files) as site:
     agents()
     reports(site)
     is_found(site)
+    starts_early(site)
     is_seen(site)
     # A second signal ends the requests under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
