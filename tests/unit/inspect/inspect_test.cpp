@@ -162,14 +162,10 @@ TEST(Inspect, a_parked_fiber_shows_its_calls_from_the_innermost_to_the_first) {
     Fiber reader = spawn([&] { outer_wait(channel); });
     until_parked(reader);
     Backtrace trace;
-    bool walked = false;
     // On another worker it may be a few instructions from having parked.
-    for (int i = 0; i < 1000 && !walked; ++i) {
-      walked = trace.of_parked(*control_of(reader.id()));
-      if (!walked) coir::yield();
-    }
+    coir::test::until([&] { return trace.of_parked(*control_of(reader.id())); });
     std::size_t at = 0;
-    expect(walked && trace.complete);
+    expect(trace.complete);
     expect(calls(trace, &inner_wait, at));
     expect(calls(trace, &outer_wait, at));
     expect(at + 1 < trace.count);
