@@ -1,9 +1,6 @@
 #include "inspect/end_text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,31 +117,17 @@ bool PastEnd::next_of(std::string_view key, std::string_view& lines, std::string
 
 namespace {
 
-// count_kills reads a line that is far down in a file of 4 KB, piece by piece: a room for all of it would stay resident.
+// count_kills reads a line that is far down in a file of 4 KB: a room for all of it would stay resident.
 [[gnu::noinline]] std::uint64_t count_kills(const char* path) noexcept {
-  constexpr std::string_view kKey = "\noom_kill ";
-  constexpr std::size_t kMostLine = 64;
+  constexpr std::string_view kKey = "oom_kill ";
+  const auto file = File::open(path);
+  if (!file) return 0;
   char room[512];
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  std::uint64_t kills = 0;
-  for (std::size_t have = 0; fd >= 0;) {
-    const ssize_t got = ::read(fd, room + have, sizeof room - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-    const std::string_view text(room, have);
-    const std::size_t at = text.find(kKey);
-    const std::size_t end = at != text.npos ? text.find('\n', at + kKey.size()) : text.npos;
-    if (end != text.npos) {
-      kills = read_number(text.substr(at + kKey.size(), end - at - kKey.size()));
-      break;
-    }
-    if (have <= kMostLine) continue;
-    memmove(room, room + have - kMostLine, kMostLine);
-    have = kMostLine;
+  FileLines lines(*file, room);
+  while (const auto line = lines.next()) {
+    if (line->starts_with(kKey)) return read_number(line->substr(kKey.size()));
   }
-  if (fd >= 0) ::close(fd);
-  return kills;
+  return 0;
 }
 
 }  // namespace
