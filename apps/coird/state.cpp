@@ -6,7 +6,7 @@
 
 #include <coir/atomic.h>
 #include <coir/file.h>
-#include <coir/format.h>
+#include <coir/net/log_line.h>
 #include <coir/net/randomness.h>
 #include <coir/sum.h>
 #include <coir/tls.h>
@@ -49,16 +49,12 @@ bool clock_is_set() noexcept {
   return coir::time_valid();
 }
 
-// DateText is a date for a line.
+// DateText is a date for a line, as the log writes it.
 struct DateText {
-  explicit DateText(time_t seconds) noexcept {
-    tm parts{};
-    static_cast<void>(::gmtime_r(&seconds, &parts));
-    static_cast<void>(coir::format(text, parts.tm_year + 1900, "-", coir::zeros(parts.tm_mon + 1, 2), "-",
-                                   coir::zeros(parts.tm_mday, 2), " ", coir::zeros(parts.tm_hour, 2), ":",
-                                   coir::zeros(parts.tm_min, 2), " UTC", '\0'));
-  }
-  char text[40];
+  explicit DateText(time_t seconds) noexcept : text(coir::LogRecord{.unix_seconds = seconds}.time(room)) {}
+
+  char room[coir::LogRecord::kTimeBytes];
+  std::string_view text;
 };
 
 // see takes the date of the seed for a time that has passed. A clock that is disciplined knows better.
