@@ -43,9 +43,7 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     }
     if (sent) connection_->transferred += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
-    const int now = kernel::unsent(connection_->stream.fd());
-    if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;
-    unsent = now;
+    if (!kernel::takes_more(connection_->stream.fd(), unsent)) return sent;
   }
 }
 

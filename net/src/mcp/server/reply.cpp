@@ -27,10 +27,7 @@ bool send_patiently(http::Detached& connection, std::string_view bytes) noexcept
       unsent = -1;
       continue;
     }
-    if (!sent.error().is_late()) return false;
-    const int now = kernel::unsent(connection.stream().fd());
-    if (now < 0 || (unsent >= 0 && now >= unsent)) return false;
-    unsent = now;
+    if (!sent.error().is_late() || !kernel::takes_more(connection.stream().fd(), unsent)) return false;
   }
   return true;
 }
