@@ -118,10 +118,7 @@ void AnswerKeeper::answer_kept(Exchange& exchange, std::uint64_t mark) noexcept 
 
 void AnswerKeeper::farewell(Connection& connection) noexcept {
   forwards_.counters.unavailable.fetch_add(1, std::memory_order_relaxed);
-  if (!server_stops()) {
-    auto& no_room = forwards_.counters.failures[static_cast<std::size_t>(ForwardFailure::no_room)];
-    no_room.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (!server_stops()) forwards_.counters.note(ForwardFailure::no_room);
   shed(connection.stream, false);
   release(waiting_of(connection));
 }

@@ -100,6 +100,10 @@ struct ForwardCounters {
   Atomic<std::uint64_t> limited{0};                       // 429, by a route's rate
   Atomic<std::uint64_t> silent{0};                        // streams and tunnels that were cut by rest_idle
   Atomic<std::uint64_t> failures[kForwardFailures] = {};  // by ForwardFailure
+
+  void note(ForwardFailure failure) noexcept {
+    failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
+  }
 };
 
 // Forwarder forwards exchanges to upstreams and keeps the streams and tunnels that come of them.

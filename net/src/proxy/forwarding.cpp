@@ -266,7 +266,7 @@ ForwardFailure Forwarding::failure_of(Error error) const noexcept {
 
 void Forwarding::note(ForwardFailure failure) noexcept {
   session.log_why_ = word_of(failure);
-  keeper.counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
+  keeper.counters.note(failure);
 }
 
 }  // namespace coir::http

@@ -38,7 +38,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
 void ForwardKeeper::cut(ForwardPair& pair, ForwardFailure failure) noexcept {
   pair.lease.failed(UpstreamFault::broken_off);
   counters.cut.fetch_add(1, std::memory_order_relaxed);
-  counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
+  counters.note(failure);
   if (pair.client->logs) pair.client->log->why = word_of(failure);
 }
 
