@@ -29,6 +29,16 @@ int heard_count(const coir::test::Client& client, std::string_view text) {
   return found;
 }
 
+// answer_once tells when it was asked, and answers once it may.
+ScriptedServer::Script answer_once(std::atomic<bool>& asked, const std::atomic<bool>& go) {
+  return [&](Peer& peer) {
+    if (peer.hear().empty()) return;
+    asked = true;
+    until([&] { return go.load(); });
+    peer.say(kHello);
+  };
+}
+
 }  // namespace
 
 TEST_GROUP_BASE(ProxyExchange, Gateway) {
@@ -778,46 +788,30 @@ TEST(ProxyExchange, a_client_that_leaves_its_upload_has_its_upstream_left_at_onc
 
 TEST(ProxyExchange, a_server_that_stops_lets_an_answer_come) {
   std::atomic<bool> asked{false}, go{false};
-  through(
-      [&](Peer& peer) {
-        if (peer.hear().empty()) return;
-        asked = true;
-        until([&] { return go.load(); });
-        peer.say(kHello);
-      },
-      {}, {},
-      [&](Server& server, const coir::Address& address, Stage&) {
-        asked = go = false;
-        coir::test::Client client(address);
-        expect(client.say(kGet) && until([&] { return asked.load(); }, soon()));
-        server.begin_stop();
-        go = true;
-        expect(client.hear("Connection: close\r\n") && client.hear("hello"));
-      });
+  through(answer_once(asked, go), {}, {}, [&](Server& server, const coir::Address& address, Stage&) {
+    asked = go = false;
+    coir::test::Client client(address);
+    expect(client.say(kGet) && until([&] { return asked.load(); }, soon()));
+    server.begin_stop();
+    go = true;
+    expect(client.hear("Connection: close\r\n") && client.hear("hello"));
+  });
 }
 
 // An exchange cannot rest while the next request lies behind it: its fiber waits for the upstream.
 TEST(ProxyExchange, a_server_that_stops_lets_an_answer_come_behind_a_handler_that_has_waited) {
   std::atomic<bool> asked{false}, go{false};
-  through(
-      [&](Peer& peer) {
-        if (peer.hear().empty()) return;
-        asked = true;
-        until([&] { return go.load(); });
-        peer.say(kHello);
-      },
-      {}, {},
-      [&](Server& server, const coir::Address& address, Stage& stage) {
-        asked = go = false;
-        stage.waits_first = true;
-        coir::test::Client client(address);
-        expect(client.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n"));
-        expect(until([&] { return asked.load(); }, soon()));
-        coir::test::until_polled();
-        server.begin_stop();
-        go = true;
-        expect(client.hear("HTTP/1.1 200 ") && client.hear("Connection: close\r\n") && client.hear("hello"));
-      });
+  through(answer_once(asked, go), {}, {}, [&](Server& server, const coir::Address& address, Stage& stage) {
+    asked = go = false;
+    stage.waits_first = true;
+    coir::test::Client client(address);
+    expect(client.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(until([&] { return asked.load(); }, soon()));
+    coir::test::until_polled();
+    server.begin_stop();
+    go = true;
+    expect(client.hear("HTTP/1.1 200 ") && client.hear("Connection: close\r\n") && client.hear("hello"));
+  });
 }
 
 TEST(ProxyExchange, a_slow_client_holds_the_upstream_back) {

@@ -128,6 +128,18 @@ inline mcp::CallOptions patience() {
   return {.deadline = Deadline::after(std::chrono::seconds(60))};
 }
 
+// begin_changes begins a stream of changes.
+inline bool begin_changes(McpPeer& server) {
+  return server.begin_events() &&
+         server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+}
+
+// stay holds a stream until its client is gone, and ends the connection.
+inline bool stay(McpPeer& server) {
+  server.peer().until_gone();
+  return false;
+}
+
 // modern answers as a server with these tools and resources, whose tools answer their own name.
 inline bool modern(McpPeer& server, std::string_view tools, std::string_view resources = "") {
   char text[1024];
@@ -142,10 +154,8 @@ inline bool modern(McpPeer& server, std::string_view tools, std::string_view res
   if (server.is("resources/templates/list")) return list("resourceTemplates", R"({"uriTemplate":"t:{x}","name":"t"})");
   if (server.is("prompts/list")) return list("prompts", R"({"name":"p"})");
   if (server.is("subscriptions/listen")) {
-    server.begin_events();
-    server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
-    server.peer().until_gone();
-    return false;
+    begin_changes(server);
+    return stay(server);
   }
   return server.result(R"("resultType":"complete","content":[{"type":"text","text":"done"}])");
 }

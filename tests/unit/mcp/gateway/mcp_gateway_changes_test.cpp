@@ -15,8 +15,6 @@ using coir::Deadline;
 
 namespace {
 
-constexpr std::string_view kAcknowledged =
-    R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})";
 constexpr std::string_view kToolsChanged =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})";
 
@@ -84,8 +82,7 @@ TEST(McpGatewayChanges, a_resource_that_an_old_server_refuses_costs_no_other) {
         if (!server.gets("GET ")) return old(server);
         server.begin_events();
         if (bad) tell_of(server, "t:good");
-        server.peer().until_gone();
-        return false;
+        return stay(server);
       });
       Listening first(front, "t:good");
       until([&] { return good.load(); });
@@ -102,12 +99,10 @@ TEST(McpGatewayChanges, a_server_that_is_busy_is_asked_again_for_all_resources) 
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
       const bool has_first = server.says("t:good"), has_second = server.says("t:more");
       if (has_first && has_second && !refused.exchange(true)) return server.error(kBusy, "503 Service Unavailable");
-      server.begin_events();
-      server.event(kAcknowledged);
+      begin_changes(server);
       if (has_first) first_is_known = true;
       if (has_first && refused) tell_of(server, "t:good");
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     });
     Listening first(front, "t:good");
     until([&] { return first_is_known.load(); });
@@ -131,13 +126,11 @@ TEST(McpGatewayChanges, a_resource_that_a_server_refuses_goes_and_the_others_sta
           if (is_gone && names(bad)) return server.error(code, "200 OK");
           // The stream of none, which comes first, may be heard after the next one.
           if (const auto count = std::ranges::count_if(kUris, names)) known = count;
-          server.begin_events();
-          server.event(kAcknowledged);
+          begin_changes(server);
           for (const std::string_view uri : kUris) {
             if (is_gone && names(uri)) tell_of(server, uri);
           }
-          server.peer().until_gone();
-          return false;
+          return stay(server);
         });
         Listening first(front, kUris[0]);
         until([&] { return known == 1; });
@@ -162,12 +155,10 @@ TEST(McpGatewayChanges, a_server_that_refuses_all_keeps_its_resources) {
             return server.error(kInvalidParams, "200 OK");
           }
           if (has_first) first_is_known = true;
-          server.begin_events();
-          server.event(kAcknowledged);
+          begin_changes(server);
           if (refused_all && has_first) tell_of(server, "t:good");
           if (refused_all && has_second) tell_of(server, "t:more");
-          server.peer().until_gone();
-          return false;
+          return stay(server);
         },
         {.longest_pause = 20ms});
     Listening first(front, "t:good");
@@ -189,14 +180,12 @@ TEST(McpGatewayChanges, a_refusal_behind_an_outage_costs_no_resource) {
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
       const bool has_first = server.says("t:good"), has_second = server.says("t:more");
       if (both_are_known && !refused.exchange(true)) return server.error(kBusy, "503 Service Unavailable");
-      server.begin_events();
-      server.event(kAcknowledged);
+      begin_changes(server);
       if (has_first) first_is_known = true;
       if (has_first && has_second && !both_are_known.exchange(true)) return false;
       if (refused && has_first) tell_of(server, "t:good");
       if (refused && has_second) tell_of(server, "t:more");
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     });
     Listening first(front, "t:good");
     until([&] { return first_is_known.load(); });
@@ -220,8 +209,7 @@ TEST(McpGatewayChanges, pauses_of_an_outage_pass_although_streams_are_short) {
       const unsigned number = ++streams;
       if (number == 1) first_ns = coir::monotonic_ns();
       if (number == 3) third_ns = coir::monotonic_ns();
-      server.begin_events();
-      server.event(kAcknowledged);
+      begin_changes(server);
       usleep(200'000);  // longer than eight pauses
       return server.result_event(R"("resultType":"complete")") && server.end_events();
     }));
@@ -243,8 +231,7 @@ TEST(McpGatewayChanges, a_stream_that_ends_at_once_is_begun_less_and_less_often)
       const unsigned number = ++streams;
       if (number == 1) first_ns = coir::monotonic_ns();
       if (number == kStreams) last_ns = coir::monotonic_ns();
-      server.begin_events();
-      return server.event(kAcknowledged) && server.result_event(R"("resultType":"complete")") && server.end_events();
+      return begin_changes(server) && server.result_event(R"("resultType":"complete")") && server.end_events();
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
     Front front(mounts, {.pause = kPause});
@@ -264,12 +251,10 @@ TEST(McpGatewayChanges, a_list_that_takes_longer_than_clients_wait_comes_all_the
         return modern(server, R"({"name":"new","inputSchema":{}})");
       }
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
-      server.begin_events();
-      server.event(kAcknowledged);
+      begin_changes(server);
       while (!changed) usleep(1000);
       server.event(kToolsChanged);
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
     {
@@ -299,12 +284,10 @@ TEST(McpGatewayChanges, a_list_that_is_refused_or_too_long_takes_nothing_else_aw
       if (!server.is("subscriptions/listen")) {
         return modern(server, kAdd, R"({"uri":"r:1","name":"a name that is too long for the whole list"})");
       }
-      server.begin_events();
-      server.event(kAcknowledged);
+      begin_changes(server);
       while (!changed) usleep(1000);
       server.event(kToolsChanged);
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     }));
     const Mount mounts[] = {
         {.prefix = "up", .upstream = {.url = upstream.url("/mcp")}, .failures = 2, .rest = 60s, .max_list = 64}};

@@ -52,12 +52,10 @@ TEST(McpGateway, passes_on_that_a_resource_has_changed) {
     // Each is asked for what is watched, and tells of it at once.
     const auto serve = [&](McpPeer& server) {
       if (server.is("subscriptions/listen") && server.says(R"("resourceSubscriptions":["same:r"])")) {
-        server.begin_events();
-        server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+        begin_changes(server);
         server.event(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"not:asked"}})");
         server.event(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"same:r"}})");
-        server.peer().until_gone();
-        return false;
+        return stay(server);
       }
       return modern(server, kAdd, R"({"uri":"same:r","name":"r"})");
     };
@@ -231,8 +229,7 @@ TEST(McpGateway, an_upstream_that_hangs_costs_its_own_calls_alone_and_is_left_al
     const ScriptedServer slow(mcp_script([&](McpPeer& server) {
       if (!hangs || !server.is("tools/call")) return modern(server, kAdd);
       ++asked;
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     }));
     const ScriptedServer good(mcp_script([&](McpPeer& server) { return modern(server, kAdd); }));
     // A machine that is so slow that the rest is over before all have called is given a longer one.
@@ -282,12 +279,10 @@ TEST(McpGateway, keeps_lists_until_a_change_is_told) {
         return modern(server, changed ? R"({"name":"new","inputSchema":{}})" : kAdd);
       }
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
-      server.begin_events();
-      server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+      begin_changes(server);
       while (!changed) usleep(1000);
       server.event(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})");
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
     lists = 0;
@@ -324,14 +319,12 @@ TEST(McpGateway, a_change_while_its_list_is_on_the_way_is_not_lost) {
         return modern(server, number > 2 ? R"({"name":"new","inputSchema":{}})" : kAdd);
       }
       if (!server.is("subscriptions/listen")) return modern(server, kAdd);
-      server.begin_events();
-      server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+      begin_changes(server);
       while (!first) usleep(1000);
       server.event(kChanged);
       while (!second) usleep(1000);
       server.event(kChanged);
-      server.peer().until_gone();
-      return false;
+      return stay(server);
     }));
     const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
     {
