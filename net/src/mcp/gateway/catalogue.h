@@ -73,10 +73,10 @@ class Catalogue {
   // count of that time, and stays stale.
   std::uint32_t changes() noexcept;
 
-  // rest_for has the list that is there serve for a while: it could not be had anew. It stays stale.
+  // rest_for lets the present list serve for a while, as the server gave no new one. It stays stale.
   void rest_for(std::chrono::nanoseconds span) noexcept;
 
-  // is_fresh tells whether the list need not be asked for; make_stale that it must. is_due: there is a list, it is stale,
+  // make_stale has the list asked for again; is_fresh: it need not be. is_due: there is a list, it is stale,
   // and does not rest. known: there is one.
   bool is_fresh() noexcept;
   bool is_due() noexcept;
