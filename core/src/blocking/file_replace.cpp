@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "blocking/file_steps.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace coir {
 namespace {
@@ -47,22 +47,30 @@ class FileReplacement::Steps {
   static std::expected<void, Error> create(FileReplacement& self, unsigned mode) noexcept;
 };
 
-// The path lies on a thread's own stack; not inlined, for stack_frames.txt knows it by name.
-[[gnu::noinline]] std::expected<void, Error> FileReplacement::Steps::open_folder(FileReplacement& self,
-                                                                                 const char* path) noexcept {
+// A long path is walked in pieces, which lie where the name will: one as long as PATH_MAX would be a page of the stack.
+std::expected<void, Error> FileReplacement::Steps::open_folder(FileReplacement& self, const char* path) noexcept {
   const char* const slash = strrchr(path, '/');
   const char* const name = slash != nullptr ? slash + 1 : path;
-  const std::size_t length = slash == nullptr ? 0 : slash == path ? 1 : static_cast<std::size_t>(slash - path);
   if (*name == '\0') return std::unexpected(Error::from_errno(EISDIR));
-  char folder[PATH_MAX];
-  if (length >= sizeof folder || strlen(name) >= sizeof self.name_) {
-    return std::unexpected(Error::from_errno(ENAMETOOLONG));
+  if (strlen(name) >= sizeof self.name_) return std::unexpected(Error::from_errno(ENAMETOOLONG));
+  std::string_view rest = slash == nullptr ? std::string_view(".") : std::string_view(path, slash + 1);
+  while (!rest.empty()) {
+    // The rest, or as much of it as ends at a slash.
+    constexpr std::size_t kMost = sizeof self.name_ - 1;
+    const std::size_t end = rest.size() <= kMost ? rest.size() : rest.rfind('/', kMost);
+    if (end == rest.npos) return std::unexpected(Error::from_errno(ENAMETOOLONG));
+    const std::size_t bytes = std::max(end, std::size_t{1});
+    memcpy(self.name_, rest.data(), bytes);
+    self.name_[bytes] = '\0';
+    rest.remove_prefix(std::min(rest.find_first_not_of('/', bytes), rest.size()));
+    const int from = std::exchange(self.folder_, -1);
+    self.folder_ =
+        openat(from >= 0 ? from : AT_FDCWD, self.name_, (rest.empty() ? O_RDONLY : O_PATH) | O_DIRECTORY | O_CLOEXEC);
+    const int error = errno;
+    if (from >= 0) ::close(from);
+    if (self.folder_ < 0) return std::unexpected(Error::from_errno(error));
   }
   strcpy(self.name_, name);
-  memcpy(folder, path, length);
-  folder[length] = '\0';
-  self.folder_ = ::open(length != 0 ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (self.folder_ < 0) return std::unexpected(Error::from_errno(errno));
   return {};
 }
 

@@ -87,6 +87,28 @@ TEST(FileReplace, in_an_open_folder_a_name_is_replaced_and_no_other_path_looked_
   });
 }
 
+// The path is walked in pieces of a name's length: here one ends within a name, one behind a slash, and slashes are doubled.
+TEST(FileReplace, a_path_may_be_longer_than_a_name) {
+  both_sides([&] {
+    Folder folder;
+    char path[1024];
+    char* end = stpcpy(path, folder.at("a"));
+    for (const std::size_t bytes : {200, 200, 60, 255, 1}) {
+      expect(mkdir(path, 0755) == 0);
+      end = stpcpy(end, bytes == 200 ? "/" : "//");
+      memset(end, 'n', bytes);
+      *(end += bytes) = '\0';
+    }
+    expect(replace_file(path, std::string_view("new")).has_value() && holds(path, "new"));
+    expect(coir::remove_file(path).has_value() && access(path, F_OK) != 0);
+    // A name of 256 bytes in the middle is one too long.
+    memset(end, 'n', 256);
+    stpcpy(end + 256, "/a");
+    const auto refused = replace_file(path, std::string_view("new"));
+    expect(!refused && refused.error().sys == ENAMETOOLONG);
+  });
+}
+
 TEST(FileReplace, a_replacement_that_fails_leaves_the_old_file_and_nothing_else) {
   both_sides([&] {
     Folder folder;
