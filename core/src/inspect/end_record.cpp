@@ -15,6 +15,7 @@
 #include <coir/crash.h>
 #include <coir/deadline.h>
 #include <coir/file.h>
+#include <coir/port/memory.h>
 #include <coir/port/seccomp.h>
 #include <coir/sum.h>
 
@@ -27,7 +28,7 @@ namespace {
 constexpr std::size_t kFileBytes = EndRecord::kSlots * EndRecord::kSlotBytes;
 constexpr std::size_t kLogBytes = 4096;
 
-// The record of this run. The image is that of a slot, and then of the end: touched only while they are written.
+// The record of this run. The image is that of a slot, and then of the end: touched, and resident, only while they are written.
 constinit int g_record = -1;
 constinit std::size_t g_record_slot = 0;
 constinit std::size_t g_head_bytes = 0;
@@ -38,7 +39,7 @@ constinit SharedAtomic<bool> g_writing{false};
 constinit End g_noted = End::none;
 constinit char g_noted_text[200] = {};
 constinit std::size_t g_noted_size = 0;
-char g_image[EndRecord::kSlotBytes];
+alignas(port::kPageBytes) char g_image[EndRecord::kSlotBytes];
 char g_log_lines[kLogBytes];
 
 off_t offset_of(std::size_t slot) noexcept {
@@ -262,6 +263,7 @@ std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndReco
   if (const int error = write_head(fd, slot, number, options, now, last); error != 0)
     return give_up(Error::from_errno(error));
   if (::fsync(fd) != 0) return give_up(Error::from_errno(errno));
+  static_cast<void>(port::give_back(g_image, sizeof g_image));
   g_record_slot = slot;
   g_log = options.log;
   g_began_ns = monotonic_ns();
