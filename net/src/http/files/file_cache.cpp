@@ -4,6 +4,7 @@
 #include <coir/http/wire/date.h>
 #include <coir/http/wire/response.h>
 #include <coir/port/memory.h>
+#include <coir/program.h>
 #include <coir/sum.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ namespace {
 // The content is what costs; what a place says of it lies resident from the start.
 constexpr std::size_t kPlaceBytes = FileTree::kCachedFileBytes;
 static_assert(kPlaceBytes % port::kPageBytes == 0);
+// The pages of the contents go back by themselves; without fibers none go.
+constexpr std::size_t kContentAlignment = kFibers ? port::kPageBytes : alignof(std::max_align_t);
 
 // kind_of tells a directory's index from a file, and a file's forms from each other.
 constexpr std::uint8_t kind_of(bool directory, Coding form) noexcept {
@@ -207,9 +210,9 @@ FileCache::FileCache(std::size_t places) noexcept : count_(static_cast<Index>(pl
 
 FileCache* FileCache::create(std::size_t places) noexcept {
   places = std::min(places, kMostPlaces);
-  const std::size_t places_at = rounded(sizeof(FileCache), port::kPageBytes);
+  const std::size_t places_at = rounded(sizeof(FileCache), alignof(Place));
   const std::size_t buckets_at = places_at + places * sizeof(Place);
-  const std::size_t contents_at = rounded(buckets_at + places * sizeof(Index), port::kPageBytes);
+  const std::size_t contents_at = rounded(buckets_at + places * sizeof(Index), kContentAlignment);
   const std::size_t bytes = contents_at + places * FileTree::kCachedFileBytes;
   auto* memory = static_cast<char*>(port::reserve(rounded(bytes, port::kPageBytes)));
   if (memory == nullptr) return nullptr;

@@ -264,12 +264,12 @@ struct Session : ActivePlace {
   bool releases_ = false;  // the pages that hold nothing go when the handler waits
 };
 
-// OwnSession is a session with buffers that nobody else uses.
+// OwnSession is a session with buffers that nobody else uses. The session comes first, on a page that is in use already.
 struct OwnSession {
   explicit OwnSession(Engine& engine) noexcept : session(engine, buffers) {}
 
-  SessionBuffers buffers;
   Session session;
+  SessionBuffers buffers;
 };
 
 }  // namespace coir::http
