@@ -82,7 +82,7 @@ struct Options {
     std::span<const Setting> keys = {};  // of [route PREFIX] in the file, url among them
     const Setting* setting = nullptr;    // of an application: what names it
   };
-  static constexpr std::size_t kMaxProxied = 64;
+  static constexpr std::size_t kMaxProxied = COIR_PROXY && !COIR_NO_ASYNC ? 64 : 1;  // one: without a gateway
   Proxied proxied[kMaxProxied] = {};
   std::size_t proxied_count = 0;
   const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
