@@ -103,13 +103,6 @@ bool has_failed(int fd) noexcept {
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }
 
-bool takes_more(int fd, int& last) noexcept {
-  const int now = unsent(fd);
-  const bool is_less = now >= 0 && (last < 0 || now < last);
-  last = now;
-  return is_less;
-}
-
 std::uint64_t delivered(int fd) noexcept {
   // Offsets in tcp_info, which not every C library declares in full.
   struct {

@@ -42,9 +42,6 @@ bool has_hung_up(int fd) noexcept;
 bool has_failed(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
-// takes_more tells whether the peer has acknowledged something since the last call, of which `last` keeps what was unsent; of
-// the first, with -1, yes. No where it is not known.
-bool takes_more(int fd, int& last) noexcept;
 // delivered is how many bytes were written to a TCP connection; 0 where it is not known.
 std::uint64_t delivered(int fd) noexcept;
 // reset_on_close makes close drop unsent bytes and send the peer a reset instead of a clean end.

@@ -5,6 +5,7 @@
 #include "http/connection/stream_log.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "socket/slow_peer.h"
 
 namespace coir::http {
 
@@ -37,6 +38,17 @@ std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
 
 Stream& Detached::stream() const noexcept {
   return connection_->stream;
+}
+
+std::expected<void, Error> Detached::write(std::string_view bytes, Deadline deadline) noexcept {
+  if (is_closed()) return std::unexpected(Error{ErrorCode::closed});
+  while (!bytes.empty()) {
+    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+    const auto sent = write_some_patiently(stream(), {&part, 1}, options().write_timeout, deadline);
+    if (!sent) return std::unexpected(sent.error());
+    bytes.remove_prefix(*sent);
+  }
+  return {};
 }
 
 void Detached::close() noexcept {

@@ -9,7 +9,7 @@
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "socket/file_pages.h"
-#include "socket/kernel.h"
+#include "socket/slow_peer.h"
 #include "socket/write_all.h"
 
 namespace coir::http {
@@ -22,29 +22,26 @@ constexpr std::size_t kFileSlice = 512 * 1024;
 
 }  // namespace
 
-// send_patiently waits, in a Use, as long as the client goes on taking something. That the socket has room again says so
-// only now and then: the kernel reports it when a third of its buffer is free, which may be more than a slow client takes
-// in the time. So the wait is cut in halves, and what the peer has acknowledged meanwhile counts too.
+// send_patiently waits, in a Use, as long as the client goes on taking something.
 template <class Attempt>
 std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
-  const auto half = engine_.options.write_timeout / 2;
-  for (int unsent = -1;;) {
-    auto sent = attempt(Deadline::now());
-    if (!sent && sent.error() == ErrorCode::timed_out) {
-      const bool waits_on = patience_ == patience_.zero();
-      const Deadline deadline = Deadline::after(waits_on ? half : std::min<decltype(half)>(half, patience_));
+  auto sent = attempt(Deadline::now());
+  if (!sent && sent.error() == ErrorCode::timed_out) {
+    const bool waits_on = patience_ == patience_.zero();
+    const Deadline latest = waits_on ? Deadline::never() : Deadline::after(patience_);
+    const auto wait = [&](Deadline deadline) -> std::expected<std::size_t, Error> {
       // The content that is sent may be in the buffers.
       begin_content_wait(Direction::writable, !waits_on, true, deadline);
-      sent = attempt(deadline);
+      auto sent_then = attempt(deadline);
       const bool may_go_on = end_waiting();
       hold();
       if (!may_go_on) return std::unexpected(Error{ErrorCode::closed});
-      if (!sent && !waits_on) return sent;
-    }
-    if (sent) connection_->transferred += *sent;
-    if (sent || sent.error() != ErrorCode::timed_out) return sent;
-    if (!kernel::takes_more(connection_->stream.fd(), unsent)) return sent;
+      return sent_then;
+    };
+    sent = while_taking(connection_->stream.fd(), engine_.options.write_timeout, latest, wait);
   }
+  if (sent) connection_->transferred += *sent;
+  return sent;
 }
 
 ResponseHead& Session::start(int status) noexcept {

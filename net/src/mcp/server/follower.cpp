@@ -35,7 +35,7 @@ void follow(ServerCore& core, http::Detached& connection, Session& session, Reco
     stream.changed.reset();
     Text event({}, core.options.max_stream_bytes + 64);
     if (const std::uint32_t number = read_recorded(stream, after, event)) {
-      if (!send_patiently(connection, event.view())) return;
+      if (!connection.write(event.view())) return;
       after = number;
       continue;
     }
@@ -43,7 +43,7 @@ void follow(ServerCore& core, http::Detached& connection, Session& session, Reco
     const auto won = select(
         {Case::opened(stream.changed), Case::cancelled(connection.stops()), Case::after(core.options.keep_alive)});
     if (!won || won->index == 1) return;
-    if (won->index == 2 && !send_patiently(connection, ":\n\n")) return;
+    if (won->index == 2 && !connection.write(":\n\n")) return;
   }
 }
 

@@ -98,10 +98,6 @@ constexpr std::string_view describe_unwatched(const Error& error) noexcept {
   return error == ErrorCode::busy ? "no more resources can be watched: try again later" : kNoMemory;
 }
 
-// send_patiently sends on a legacy stream's connection as long as the client takes something within
-// ServerOptions::write_timeout, as Session::send_patiently does for an exchange. False: it did not, or is gone. reply.cpp
-bool send_patiently(http::Detached& connection, std::string_view bytes) noexcept;
-
 // results.cpp has what follows.
 //
 // refuse answers with a protocol error. `data` is JSON or empty. status_of is the HTTP status that goes with a code.

@@ -1,12 +1,10 @@
 #include <coir/format.h>
 #include <coir/http/server.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "http/session/keeper.h"
 #include "mcp/message/raw_json.h"
 #include "mcp/server/incoming.h"
-#include "socket/kernel.h"
 
 namespace coir::mcp {
 namespace {
@@ -16,21 +14,6 @@ namespace {
 constexpr std::size_t kMostStreams = 8;  // of a session, remembered
 
 }  // namespace
-
-bool send_patiently(http::Detached& connection, std::string_view bytes) noexcept {
-  const auto half = connection.options().write_timeout / 2;
-  for (int unsent = -1; !bytes.empty();) {
-    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
-    const auto sent = connection.stream().write_some({&part, 1}, Deadline::after(half));
-    if (sent) {
-      bytes.remove_prefix(*sent);
-      unsent = -1;
-      continue;
-    }
-    if (!sent.error().is_late() || !kernel::takes_more(connection.stream().fd(), unsent)) return false;
-  }
-  return true;
-}
 
 Reply::~Reply() {
   if (stream_ == nullptr) return;
@@ -73,7 +56,7 @@ bool Reply::write(std::string_view bytes) noexcept {
   if (era_ == Era::modern) {
     written = exchange_.write(bytes) && exchange_.flush();
   } else {
-    written = detached_ && !detached_->is_closed() && send_patiently(*detached_, bytes);
+    written = detached_ && detached_->write(bytes);
   }
   gone_ = !written;
   if (gone_ && detached_) detached_->close();

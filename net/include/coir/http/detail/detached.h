@@ -43,6 +43,10 @@ class Detached {
   ~Detached() { close(); }
 
   Stream& stream() const noexcept;
+  // write sends all of `bytes`. It waits until the deadline, and as long as the client takes something within
+  // ServerOptions::write_timeout. Errors: as Stream::write, closed if this is.
+  [[nodiscard]] std::expected<void, Error> write(std::string_view bytes,
+                                                 Deadline deadline = Deadline::never()) noexcept;
   // close ends the connection; abandon, so that its client does not take what it has got for whole. Idempotent.
   void close() noexcept;
   void abandon() noexcept;
