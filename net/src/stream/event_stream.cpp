@@ -82,11 +82,8 @@ std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
     const Deadline next = std::min(until, keep_alive_at_);
     if (auto heard = hear(); !heard) return heard;
     const auto got = read_while_serving(dropped, next);
-    if (!got && got.error() != ErrorCode::timed_out) {
-      return got.error() == ErrorCode::cancelled ? std::unexpected(got.error()) : end(Error{ErrorCode::closed});
-    }
-    // An enclosing scope's deadline has passed.
-    if (!got && got.error().scope != 0) return std::unexpected(got.error());
+    if (!got && got.error().ends_waits()) return std::unexpected(got.error());
+    if (!got && !got.error().is_late()) return end(Error{ErrorCode::closed});
     if (until.passed()) return {};
     if (!got && keep_alive_at_.passed()) {
       if (auto written = keep_alive(); !written) return written;
