@@ -152,8 +152,8 @@ class EventStream {
   // The destructor ends the stream and its connection. A client of the browser's kind then connects anew.
   ~EventStream() = default;
 
-  // send sends an event whole. It waits for a client that is slow until the deadline, and at most for as long as
-  // ServerOptions::write_timeout. An event that was sent in part ends the stream.
+  // send sends an event whole. It waits for a client that is slow until the deadline, and as long as the client takes
+  // something within ServerOptions::write_timeout. An event that was sent in part ends the stream.
   // Errors: invalid (a NUL or a line end in the id, a line end in the type; nothing was sent), closed (the client has
   // hung up, the server stops, or the stream has ended before), timed_out (the client is too slow: the stream has
   // ended), cancelled, and those of the connection.
@@ -180,7 +180,6 @@ class EventStream {
   std::expected<void, Error> hear() noexcept;
   std::expected<std::size_t, Error> read_while_serving(std::span<char> into, Deadline deadline) noexcept;
   std::unexpected<Error> end(Error error) noexcept;
-  Deadline patience(Deadline deadline) const noexcept;
 
   Detached detached_;
   std::chrono::milliseconds keep_alive_;

@@ -42,7 +42,7 @@ std::expected<EventStream, Error> EventStream::open(Exchange& exchange, const Ev
   char memory[64];
   const std::string_view first =
       options.retry > 0ms ? format(memory, "retry: ", options.retry.count(), "\n\n") : kKeepAlive;
-  if (auto begun = stream.write(first, stream.patience(Deadline::never())); !begun) {
+  if (auto begun = stream.write(first, Deadline::never()); !begun) {
     return std::unexpected(Error{ErrorCode::closed});
   }
   return stream;
@@ -51,7 +51,6 @@ std::expected<EventStream, Error> EventStream::open(Exchange& exchange, const Ev
 std::expected<void, Error> EventStream::send(const ServerEvent& event, Deadline deadline) noexcept {
   if (!is_event(event)) return std::unexpected(Error{ErrorCode::invalid});
   if (auto heard = hear(); !heard) return heard;
-  deadline = patience(deadline);
   char gathered[kGathered];
   std::size_t used = 0;
   EventEncoder encoder(event);
@@ -72,7 +71,7 @@ std::expected<void, Error> EventStream::send(const ServerEvent& event, Deadline 
 
 std::expected<void, Error> EventStream::keep_alive(Deadline deadline) noexcept {
   if (auto heard = hear(); !heard) return heard;
-  return write(kKeepAlive, patience(deadline));
+  return write(kKeepAlive, deadline);
 }
 
 std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
@@ -118,9 +117,7 @@ std::expected<void, Error> EventStream::hear() noexcept {
 }
 
 std::expected<void, Error> EventStream::write(std::string_view bytes, Deadline deadline) noexcept {
-  if (detached_.is_closed()) return std::unexpected(Error{ErrorCode::closed});
-  if (bytes.empty()) return {};
-  if (auto written = detached_.stream().write(bytes, deadline); !written) {
+  if (auto written = detached_.write(bytes, deadline); !written) {
     // The client must not take what was sent in part for whole.
     detached_.abandon();
     return std::unexpected(written.error());
@@ -132,10 +129,6 @@ std::expected<void, Error> EventStream::write(std::string_view bytes, Deadline d
 std::unexpected<Error> EventStream::end(Error error) noexcept {
   detached_.close();
   return std::unexpected(error);
-}
-
-Deadline EventStream::patience(Deadline deadline) const noexcept {
-  return std::min(deadline, Deadline::after(detached_.options().write_timeout));
 }
 
 }  // namespace coir::http

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tests/support/slow_reader.h"
 #include "tests/support/until.h"
 #include "tests/unit/stream/follower.h"
 
@@ -206,6 +207,25 @@ TEST(EventStreams, a_client_that_does_not_read_is_given_up_and_not_told_that_all
       expect(told.ended_by(ErrorCode::timed_out));
       expect(client.end() != ErrorCode::end_of_stream);
     });
+  });
+}
+
+TEST(EventStreams, a_client_that_takes_a_little_at_a_time_stays) {
+  static const auto context = authority().server(), trusts = authority().client();
+  bool secure = false;
+  everywhere([&] {
+    Told told;
+    told_now = &told;
+    const ServerOptions options = {.handler = send_without_end, .write_timeout = 400ms};
+    with_server(options, secure ? &context : nullptr, [&](Server&, const coir::Address& address) {
+      Follower client(address, secure ? &trusts : nullptr);
+      expect(client.ask("/"));
+      until_narrow(client.stream().fd());
+      expect(takes_slowly(client.stream(), 400ms, patience()) && told.error == -1);
+      client.close();
+      expect(told.ended.wait(patience()).has_value() && told.error == static_cast<int>(ErrorCode::closed));
+    });
+    secure = !secure;
   });
 }
 
