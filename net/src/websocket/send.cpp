@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/randomness.h"
+#include "socket/slow_peer.h"
 #include "socket/write_all.h"
 #include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
@@ -107,12 +108,8 @@ std::expected<void, Error> WebSocket::State::send_masked(FrameHeader header, std
 std::expected<void, Error> WebSocket::State::write(std::span<iovec> parts, bool& begun, Deadline deadline) noexcept {
   while (!parts.empty()) {
     // A frame that has to go at once has to be whole all the same.
-    const bool at_once = deadline == Deadline::now() && !begun;
-    const Deadline patience = at_once ? deadline
-                              : deadline == Deadline::now()
-                                  ? Deadline::after(options.write_timeout)
-                                  : std::min(deadline, Deadline::after(options.write_timeout));
-    const auto sent = stream.write_some(parts, patience);
+    const Deadline latest = begun && deadline == Deadline::now() ? Deadline::never() : deadline;
+    const auto sent = write_some_patiently(stream, parts, options.write_timeout, latest);
     if (!sent) {
       // By TLS a part may have been encrypted already. A connection that has failed is of no use either way.
       const bool waits = sent.error() == ErrorCode::timed_out || sent.error() == ErrorCode::cancelled;

@@ -4,10 +4,13 @@
 #include <coir/detail/accounts.h>
 #include <coir/http/websocket.h>
 #include <coir/ledger.h>
+#include <coir/sleep.h>
+#include <sys/socket.h>
 
 #include <string_view>
 
 #include "tests/support/both_sides.h"
+#include "tests/support/thread.h"
 #include "tests/unit/websocket/no_buffers.h"
 #include "tests/unit/websocket/raw_peer.h"
 
@@ -63,6 +66,38 @@ TEST(WebSocket, messages_arrive_as_they_were_sent) {
       const auto empty = talk.socket.receive(patience());
       expect(empty && empty->text && empty->bytes.empty());
     }
+  });
+}
+
+// A Unix socket tells of room once three quarters of it are free.
+TEST(WebSocket, a_peer_that_takes_a_little_at_a_time_gets_all) {
+  constexpr int kMessages = 40, kSlow = 16;
+  both_sides([&] {
+    for (const auto role : {WebSocketRole::server, WebSocketRole::client}) {
+      Talk talk({.write_timeout = 400ms}, role);
+      int heard = 0;
+      Thread reader([&] {
+        for (; heard < kMessages; ++heard) {
+          if (heard < kSlow) static_cast<void>(coir::sleep(50ms));
+          if (talk.peer.hear().size != 16'000) return;
+        }
+      });
+      bool sent = true;
+      for (int i = 0; i < kMessages && sent; ++i) sent = talk.socket.send_binary(large(16'000)).has_value();
+      if (!sent) ::shutdown(talk.peer.stream().fd(), SHUT_RDWR);
+      reader.join();
+      expect(sent && heard == kMessages);
+    }
+  });
+}
+
+TEST(WebSocket, a_peer_that_takes_nothing_is_left) {
+  both_sides([&] {
+    Talk talk({.write_timeout = 50ms});
+    std::expected<void, coir::Error> sent;
+    do sent = talk.socket.send_binary(large(16'000), patience());
+    while (sent);
+    expect(sent.error() == ErrorCode::timed_out);
   });
 }
 
