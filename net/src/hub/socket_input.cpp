@@ -51,9 +51,11 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
     const Flushed flushed = flush(record);
     if (flushed == Flushed::failed || (flushed == Flushed::all && record.ends)) return end(record);
     if (flushed == Flushed::waits) {
-      const auto doomed = [&record] { return record.doomed.load(std::memory_order_relaxed); };
-      connection.since_ns = coarse_ns();
-      if (rest(connection, Direction::writable, doomed)) return;
+      {
+        const tls::Holding held(record.lock);
+        record.unsent_part().client = SlowPeer(stream.fd());
+      }
+      if (rest_full(record)) return;
       continue;
     }
     if (has_left(record)) return end(record);
@@ -83,6 +85,19 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
       return end(record);
     }
   }
+}
+
+// rest_full lets a socket rest until its client has taken something, or half of its time to is over. False: it goes on.
+bool SocketTable::rest_full(SocketRecord& record) noexcept {
+  record.connection->since_ns = coarse_ns();
+  return rest(*record.connection, Direction::writable,
+              [&record] { return record.doomed.load(std::memory_order_relaxed); });
+}
+
+// is_stuck ends that half.
+bool SocketTable::is_stuck(SocketRecord& record) noexcept {
+  const tls::Holding held(record.lock);
+  return record.unsent_part().client.is_stuck(record.connection->stream.fd());
 }
 
 // has_left tells whether the client of a socket that has said its last word has had its time, or its bytes, to end too.

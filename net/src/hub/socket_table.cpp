@@ -160,7 +160,7 @@ bool SocketTable::is_due(const Connection& connection, std::int64_t now) const n
   const SocketRecord& record = record_of(connection);
   const WebSocketOptions& times = options_.socket;
   const std::int64_t silent = now - connection.since_ns;
-  if (connection.awaits == Direction::writable) return silent >= ns(times.write_timeout);
+  if (connection.awaits == Direction::writable) return silent >= SlowPeer::half(times.write_timeout).count();
   const auto ms_since = [now](std::uint32_t begun_ms) {
     // It may have begun a tick after `now` was read: its age is then below 0.
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(now / 1'000'000) - begun_ms);
@@ -175,6 +175,10 @@ bool SocketTable::is_due(const Connection& connection, std::int64_t now) const n
 // act does it. The connection belongs to the caller.
 void SocketTable::act(Connection& connection) noexcept {
   SocketRecord& record = record_of(connection);
+  if (connection.awaits == Direction::writable && !is_stuck(record)) {
+    if (!rest_full(record)) serve_soon(connection);
+    return;
+  }
   if (connection.awaits == Direction::writable || record.leaves || record.pinged.load(std::memory_order_relaxed)) {
     return end(record);
   }

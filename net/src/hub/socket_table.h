@@ -7,6 +7,7 @@
 #include "base/turn.h"
 #include "http/connection/coarse_clock.h"
 #include "hub/hub.h"
+#include "socket/slow_peer.h"
 #include "tls/library/thread_mutex.h"
 #include "websocket/message_decoder.h"
 
@@ -27,7 +28,8 @@ struct SocketRecord : HubSocket {
   // The description of a buffer's content is in the buffer, so that a socket without a buffer has no place for it.
   struct Part {
     std::uint32_t at, end;
-    Buffer sent_from;  // the buffer before this one, from which the owner still sends
+    Buffer sent_from;      // the buffer before this one, from which the owner still sends
+    SlowPeer client = {};  // of a socket that rests until its client takes something
   };
   Part& unsent_part() const noexcept { return *reinterpret_cast<Part*>(unsent.data()); }
   struct Half {
@@ -161,6 +163,8 @@ class SocketTable final : public Hub {
 
   // socket_input.cpp
   void go_on(SocketRecord& record, KeptMemory memory) noexcept;
+  bool rest_full(SocketRecord& record) noexcept;
+  static bool is_stuck(SocketRecord& record) noexcept;
   bool has_left(SocketRecord& record) const noexcept;
   void decode(SocketRecord& record, std::span<char> bytes) noexcept;
   void take_piece(SocketRecord& record, const MessageEvent& event) noexcept;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/child.h"
+#include "tests/support/slow_reader.h"
 #include "tests/unit/stream/socket_server.h"
 #include "tests/unit/websocket/no_buffers.h"
 
@@ -666,6 +667,23 @@ TEST(WebSocketHub, a_client_that_takes_nothing_for_too_long_is_closed) {
     }
     until([&] { return g_program->closed_count == 1; });
   });
+}
+
+TEST(WebSocketHub, a_client_that_takes_a_little_at_a_time_stays) {
+  const auto context = authority().server();
+  coir::TlsContextSlot slot(context);
+  options.max_unsent = 256 * 1024;
+  options.socket.write_timeout = 400ms;
+  for (const bool secure : {false, true}) {
+    tls = secure ? &slot : nullptr;
+    serving([&] {
+      auto peer = joined();
+      for (int i = 0; i < 30; ++i) expect(peer.say(Opcode::text, "x"));
+      until_narrow(peer.stream().fd());
+      expect(takes_slowly(peer.stream(), 400ms, patience()) && g_program->closed_count == 0);
+    });
+    if (!coir::kFibers) return;  // as there is no TLS
+  }
 }
 
 TEST(WebSocketHub, stop_sends_1001_to_all) {
