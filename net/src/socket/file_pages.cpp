@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/rounded.h"
 #include "socket/kernel.h"
 
 namespace coir {
@@ -36,7 +37,7 @@ Atomic<bool> preadv2_missing = false;
   constexpr std::size_t kPage = 4096;
   unsigned char there[kFileStep / kPage + 2];
   const std::size_t before = static_cast<std::size_t>(offset % kPage);
-  const std::size_t length = (before + size + kPage - 1) / kPage * kPage;
+  const std::size_t length = rounded(before + size, kPage);
   void* const map = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset - before));
   if (map == MAP_FAILED) return true;
   const bool known = ::mincore(map, length, there) == 0;
