@@ -12,6 +12,7 @@
 #include "proxy/forwarder.h"
 #include "proxy/relayed_content.h"
 #include "proxy/upstreams/upstream.h"
+#include "socket/slow_peer.h"
 
 namespace coir::http {
 
@@ -50,8 +51,8 @@ struct ForwardPair {
   Buffer trailers;                 // Trailers of a response whose client takes them, until they are sent
   RelayedContent content;          // of a response
   OwedFraming owed;                // to the client, of a response that is peeked at
-  std::int64_t looked_ns = 0;      // when the client's socket was asked how much it holds
-  int unacknowledged = -1;         // its answer; -1: it has not been asked since something has moved
+  std::int64_t looked_ns = 0;      // when `slow_client` was asked, or something has moved
+  SlowPeer slow_client;            // while it awaits_client
   std::uint32_t rest_idle_ms = 0;  // it is cut when nothing has moved for so long; 0: never
   std::uint32_t requests = 0;      // that the client's connection has served
   bool tunnel = false;
@@ -128,8 +129,6 @@ class ForwardKeeper final : public Keeper {
   void cut(ForwardPair& pair, ForwardFailure failure) noexcept;
   void disarm(ForwardPair& pair) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
-  static bool may_be_stuck(const ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept;
-  static bool is_stuck(ForwardPair& pair, std::int64_t now_ns) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 

@@ -1,6 +1,5 @@
 // How pairs end. Declared in proxy/forward_keeper.h.
 #include <coir/detail/accounts.h>
-#include <limits.h>
 
 #include "base/charged.h"
 #include "http/connection/stream_log.h"
@@ -101,24 +100,6 @@ void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
   pairs_.fetch_sub(1, std::memory_order_release);
 }
 
-// may_be_stuck tells by the clock alone whether a client may have taken nothing for half of `write_ms`.
-bool ForwardKeeper::may_be_stuck(const ForwardPair& pair, std::int64_t now_ns, std::int64_t write_ms) noexcept {
-  const std::int64_t since_ns = pair.unacknowledged >= 0 ? pair.looked_ns : pair.client->since_ns;
-  return pair.awaits_client() && since_ns + write_ms * 500'000 <= now_ns;
-}
-
-// is_stuck tells of such a client whether it has taken nothing for the whole time. That its socket has room again says so only
-// now and then (Session::send_patiently), so what it has acknowledged within each half of the time counts, too. It asks the
-// kernel: the pair belongs to the caller.
-bool ForwardKeeper::is_stuck(ForwardPair& pair, std::int64_t now_ns) noexcept {
-  const int unsent = kernel::unsent(pair.client->stream.fd());
-  const int held = unsent >= 0 ? unsent : INT_MAX;  // a kernel that does not tell leaves the clock
-  const bool is_stuck = pair.unacknowledged >= 0 && held >= pair.unacknowledged;
-  pair.unacknowledged = held;
-  pair.looked_ns = now_ns;
-  return is_stuck;
-}
-
 // look_around cuts a pair on which nothing has moved for longer than its rules allow, or than a side may take to take what
 // it is sent.
 bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
@@ -131,14 +112,17 @@ bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
     if (pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
     return most_ms != 0 && each.since_ns + most_ms * 1'000'000 <= now_ns;
   };
+  const auto half = SlowPeer::half(engine()->options.write_timeout);
   // With the lock held: the kernel is asked of the pair that was taken.
   const auto is_due = [&](const Connection& each, bool&) {
-    return is_silent(each) || may_be_stuck(pair_of(each), now_ns, write_ms);
+    const ForwardPair& pair = pair_of(each);
+    return is_silent(each) || (pair.awaits_client() && pair.looked_ns + half.count() <= now_ns);
   };
   Connection* const connection = take(Direction::readable, is_due);
   if (connection == nullptr) return false;
   ForwardPair& pair = pair_of(*connection);
-  if (!is_silent(*connection) && !is_stuck(pair, now_ns)) {
+  if (!is_silent(*connection) && !pair.slow_client.is_stuck(connection->stream.fd())) {
+    pair.looked_ns = now_ns;
     if (!rest(*connection, Direction::readable, [&pair] { return pair.news; })) serve_soon(*connection);
     return true;
   }
