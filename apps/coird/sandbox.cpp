@@ -5,6 +5,7 @@
 #include <coir/port/landlock.h>
 #include <coir/port/seccomp.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,6 +67,8 @@ void keep_writes(const Options& options) noexcept {
     const std::size_t slash = path.rfind('/');
     folders[count++] = of_log;
     coir::Formatter(of_log).add(slash == path.npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)), '\0');
+    // A folder that comes later, with a stick, is allowed by the one in which it will be; all of "/" is too much for it.
+    while (char* const end = ::access(of_log, F_OK) != 0 ? strrchr(of_log, '/') : nullptr) *end = '\0';
   }
   // There is nothing to tell of a kernel without it: the board's has none, and --probe says so.
   static_cast<void>(coir::port::keep_writes_to(std::span(folders).first(count)));

@@ -36,6 +36,12 @@ void tell_news() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(g_news, &one, sizeof one);
 }
 
+// passes tells an error that ends without a change of the options: a file system that is read-only or full, a disk that
+// fails, or a stick that is not there yet.
+bool passes(int error) noexcept {
+  return error == EROFS || error == ENOSPC || error == EDQUOT || error == EIO || error == ENOENT;
+}
+
 }  // namespace
 
 struct LogFeed::Memory {
@@ -63,7 +69,9 @@ bool LogFeed::open(const Options& options, const Identity& identity) noexcept {
     file_.name(path_, options.log_size, options.log_count);
     int error = file_.open();
     if (error == 0 && identity.changes) error = file_.give_to(identity.user, identity.group);
-    if (error != 0) {
+    if (passes(error)) {
+      refused(error);
+    } else if (error != 0) {
       path_ = nullptr;  // nothing more is tried
       return options.wrong("log-file", options.log_file, "name a file in a folder that coird can write",
                            {coir::Error::from_errno(error)});
@@ -138,16 +146,17 @@ bool LogFeed::feed_file() noexcept {
     const auto written = coir::blocking_borrowed([&](const coir::BlockingStop&) { return file_.write(lines); });
     if (!written && written.error() == coir::ErrorCode::cancelled) return false;
     const int error = written ? *written : EAGAIN;
-    if (error != 0) {
-      if (error != error_) {
-        error_ = error;
-        warn({"--log-file ", path_, ": ", coir::Error::from_errno(error), "; tried again"});
-      }
-      return false;
-    }
-    error_ = 0;
+    refused(error);
+    if (error != 0) return false;
     from_file_ = reader;
   }
+}
+
+// refused tells an error of the file once, until it is another.
+void LogFeed::refused(int error) noexcept {
+  if (error != 0 && error != error_)
+    warn({"--log-file ", path_, ": ", coir::Error::from_errno(error), "; tried again"});
+  error_ = error;
 }
 
 bool LogFeed::feed_system() noexcept {

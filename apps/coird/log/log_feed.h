@@ -24,7 +24,8 @@ class LogFeed {
   LogFeed& operator=(const LogFeed&) = delete;
   ~LogFeed();
 
-  // open opens the file before coird gives up its privileges, and reserves memory. False: a line has said why.
+  // open opens the file before coird gives up its privileges, and reserves memory. False: a line has said why. A folder
+  // that is missing, read-only or full is a warning alone, and the file is opened later.
   [[nodiscard]] bool open(const Options& options, const Identity& identity) noexcept;
   // start begins to feed. From a fiber, as stop, which ends that; the destructor feeds what has come since.
   void start() noexcept;
@@ -38,6 +39,7 @@ class LogFeed {
   void feed_once() noexcept;
   bool feed_file() noexcept;
   bool feed_system() noexcept;
+  void refused(int error) noexcept;
   bool waits() const noexcept { return file_waits_ || system_waits_; }
 
   const char* path_ = nullptr;
