@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "fetch_options.h"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::string_view kHead = "coird ";
 constexpr std::string_view kGreeting = "coird 1 ";
+
+// Seconds that coird has to end once requests have ended, or are cut off.
+constexpr int kEndSeconds = 10;
 
 // The answer, with its first line.
 char g_answer[32 * 1024];
@@ -107,9 +111,25 @@ int Asking::ask(std::string_view request, std::string_view& text) noexcept {
   return status != kHasDone ? status : rest(text);
 }
 
-void Asking::await_end() noexcept {
-  for (char byte; stream_.read({&byte, 1});) {
+int Asking::await_end() noexcept {
+  constexpr std::string_view kDrainTime = "drain_timeout_ms: ";
+  int seconds = options_.timeout_s != 0 ? options_.timeout_s : 30 + kEndSeconds;
+  while (size_ < sizeof g_answer) {
+    const std::string_view text(g_answer + taken_, size_ - taken_);
+    int drain_ms = 0;
+    if (options_.timeout_s == 0) {
+      if (text.starts_with(kDrainTime) && text.ends_with('\n') &&
+          std::from_chars(text.data() + kDrainTime.size(), text.data() + text.size(), drain_ms).ec == std::errc())
+        seconds = drain_ms / 1000 + kEndSeconds;
+      deadline_ = coir::Deadline::after(std::chrono::seconds(seconds));
+    }
+    const auto size = stream_.read(std::span(g_answer).subspan(size_), deadline_);
+    if (!size && size.error() != coir::ErrorCode::timed_out) return kHasDone;
+    if (!size) break;
+    size_ += *size;
   }
+  char why[120];
+  return fail(kUnknown, coir::format(why, "coird hangs while it ends: not done in ", seconds, " s; kill it, or wait"));
 }
 
 // read_more waits for more of the answer.

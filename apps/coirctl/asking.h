@@ -29,8 +29,9 @@ class Asking {
   // rest is all of the answer that is left, valid until the next begin.
   int rest(std::string_view& text) noexcept;
   int ask(std::string_view request, std::string_view& text) noexcept;
-  // await_end returns once coird has closed the connection, however long that takes.
-  void await_end() noexcept;
+  // await_end returns once coird, which has taken "stop text", has closed the connection. It waits until the deadline of
+  // --timeout, or else for the time that coird lets requests end, and some seconds more.
+  int await_end() noexcept;
 
   // fail says why a request has failed, and returns `status`.
   int fail(int status, std::string_view why) const noexcept;

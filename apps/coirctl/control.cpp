@@ -36,8 +36,8 @@ int control(const ControlOptions& options) noexcept {
   const std::string_view line = out.text();
   if (options.verb == "stop") {
     // The end of the connection is that of coird.
-    if (const int status = asking.begin(line); status != kHasDone) return status;
-    asking.await_end();
+    if (const int status = asking.begin("stop text"); status != kHasDone) return status;
+    if (const int status = asking.await_end(); status != kHasDone) return status;
   } else if (const int status = asking.ask(line, text); status != kHasDone) {
     return status;
   }

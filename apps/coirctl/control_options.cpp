@@ -37,7 +37,7 @@ const std::string_view control_help =
     "      --socket PATH       the path of coird's --control (default: the first of /run/coird.sock,\n"
     "                          /run/coird/control and /var/run/coird.sock that is there)\n"
     "      --json              one JSON object, whose member \"schema\" is 1; of log -f one a line\n"
-    "      --timeout SECONDS   for the answer (default: 5; of reload 60)\n"
+    "      --timeout SECONDS   for the answer (default: 5; of reload 60; of stop coird's --drain-timeout and 10)\n"
     "\n"
     "The exit status: 0, coird runs and has done so; 1, coird refuses, or what is checked is wrong; 2, the command\n"
     "line; 3, coird does not run; 4, that is unknown: not permitted, no answer, or another version.\n";

@@ -105,6 +105,12 @@ std::string_view Control::tell_status(bool json) noexcept {
   return answer.finish();
 }
 
+std::string_view Control::tell_end(bool json) noexcept {
+  ControlAnswer answer(memory_->answer, json);
+  answer.member("drain_timeout_ms", daemon_->options->drain_timeout.count());
+  return answer.finish();
+}
+
 std::string_view Control::tell_top(bool json) noexcept {
   ControlAnswer answer(memory_->answer, json);
   add_status(answer);
