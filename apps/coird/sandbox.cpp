@@ -4,6 +4,7 @@
 #include <coir/format.h>
 #include <coir/port/landlock.h>
 #include <coir/port/seccomp.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +50,13 @@ bool has_sandbox(const Options& options) noexcept {
   return !kSanitized && !options.no_sandbox && !starts_programs(options);
 }
 
+// tell warns of a part of the sandbox that is missing although the kernel has it. There is nothing to tell of a kernel
+// without it: the board's has none, and --probe says so.
+void tell(const char* what, int error) noexcept {
+  if (error == 0 || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL) return;
+  warn({"the sandbox is not whole: ", what, ": ", coir::Error::from_errno(error)});
+}
+
 }  // namespace
 
 void keep_writes(const Options& options) noexcept {
@@ -70,8 +78,7 @@ void keep_writes(const Options& options) noexcept {
     // A folder that comes later, with a stick, is allowed by the one in which it will be; all of "/" is too much for it.
     while (char* const end = ::access(of_log, F_OK) != 0 ? strrchr(of_log, '/') : nullptr) *end = '\0';
   }
-  // There is nothing to tell of a kernel without it: the board's has none, and --probe says so.
-  static_cast<void>(coir::port::keep_writes_to(std::span(folders).first(count)));
+  tell("files can be written anywhere", coir::port::keep_writes_to(std::span(folders).first(count)));
 }
 
 void keep_calls(const Options& options) noexcept {
@@ -81,5 +88,5 @@ void keep_calls(const Options& options) noexcept {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSYS, &action, &g_before);
-  static_cast<void>(coir::port::keep_service_calls());
+  tell("all system calls are allowed", coir::port::keep_service_calls());
 }
