@@ -95,6 +95,14 @@ bool shows_dashboard(Daemon&, Exchange&) noexcept {
 }
 #endif
 
+// write_reload adds these by the names that Prometheus gives to its own.
+void write_reload(const Daemon& daemon, coir::http::MetricsText& text) noexcept {
+  coir::http::write_gauge(text, "coir_config_last_reload_successful", "Whether the last reload, or the start, counts.",
+                          daemon.reloaded.load() ? 1 : 0);
+  coir::http::write_gauge(text, "coir_config_last_reload_success_timestamp_seconds",
+                          "When a reload, or the start, last counted.", daemon.reloaded_at.load());
+}
+
 // tells_safe_mode answers all but /metrics in safe mode.
 bool tells_safe_mode(const Daemon& daemon, Exchange& exchange) noexcept {
   if (daemon.safe == nullptr) return false;
@@ -143,6 +151,7 @@ void answer(Daemon& daemon, Exchange& exchange) {
                     write_last_end(text);
                     coir::http::write_gauge(text, "coir_safe_mode", "Whether coird runs in safe mode.",
                                             daemon.safe != nullptr ? 1 : 0);
+                    write_reload(daemon, text);
                     daemon.board.write_metrics(text);
                   });
   } else if (!for_metrics && passes_on(daemon, exchange)) {

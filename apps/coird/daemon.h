@@ -5,6 +5,9 @@
 #include <coir/http/files.h>
 #include <coir/http/server.h>
 
+#include <time.h>
+
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -45,6 +48,9 @@ struct Daemon {
   const Announcing* announcing = nullptr;  // while it serves
   const SafeMode* safe = nullptr;          // in safe mode
   coir::Atomic<bool> drains = false;       // coird ends
+  // The last reload, or the start, has had its configuration count; when one last did, in Unix seconds.
+  coir::Atomic<bool> reloaded = true;
+  coir::Atomic<std::uint64_t> reloaded_at = static_cast<std::uint64_t>(::time(nullptr));
 #if COIR_TLS
   TlsStart tls;
 #endif

@@ -169,6 +169,8 @@ bool read_all(Daemon& daemon) noexcept {
 bool read_again(Daemon& daemon) noexcept {
   notify_reloading();
   const bool counts = read_all(daemon);
+  daemon.reloaded.store(counts);
+  if (counts) daemon.reloaded_at.store(static_cast<std::uint64_t>(::time(nullptr)));
   notify_ready();
   return counts;
 }
@@ -197,6 +199,7 @@ bool reload(Daemon& daemon) noexcept {
   bool counts = false;
   coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&] { counts = read_in_turn(daemon); });
   if (!fiber.started()) {
+    daemon.reloaded.store(false);
     warn({"SIGHUP: ", fiber.error(), "; ", kStays});
     return false;
   }
