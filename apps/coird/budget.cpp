@@ -6,6 +6,7 @@
 #include <coir/net/mdns.h>
 #endif
 #include <coir/program.h>
+#include <stdlib.h>
 
 #include <algorithm>
 
@@ -23,6 +24,19 @@
 namespace {
 
 constexpr const char* kSeeBudget = "coird --print-budget tells what fits";
+
+// held_by_parts is how many descriptors the parts of coird hold beside connections and their files.
+std::size_t held_by_parts(const Options& options) noexcept {
+  std::size_t held = options.mcp.tools.has("write_pin") ? Options::kMaxPins : options.pin_count;  // outputs
+  if (options.control != nullptr) held += 5;
+  if (options.mdns != nullptr) held += 4;  // a socket for each family, that of the interfaces, and its thread
+  // A file, a socket or a device, and that which wakes its fiber, or a look at the name's address.
+  for (const char* const part : {options.log_file, options.syslog, options.watchdog,
+                                 static_cast<const char*>(getenv("NOTIFY_SOCKET")), options.mqtt})
+    held += part != nullptr ? 2 : 0;
+  for (const char* const file : {options.state, options.trace}) held += file != nullptr ? 1 : 0;
+  return held;
+}
 
 }  // namespace
 
@@ -130,7 +144,7 @@ void fit_descriptors(Options& options) noexcept {
     options.server.max_active = files;
   }
   // Standard streams, poller, wakeups, root, and what is open for a moment.
-  std::size_t others = 15 + options.listen_count + files + (options.control != nullptr ? 5 : 0);
+  std::size_t others = 15 + options.listen_count + files + held_by_parts(options);
   bool asks_others = options.passes_on();
   if (options.mcp.path != nullptr) {
     others += options.mcp.mounts.count * 3;  // what it tells by itself, or a program's two pipes
