@@ -32,7 +32,8 @@ config_list_foreach() {
 		"$called" "$each" "$@"
 	done
 }
-for each in procd_open_instance procd_close_instance procd_set_param procd_append_param procd_add_reload_trigger; do
+for each in procd_open_instance procd_close_instance procd_set_param procd_append_param procd_add_reload_trigger \
+	procd_running procd_send_signal; do
 	eval "$each() { echo $each \"\$@\"; }"
 done
 
@@ -46,8 +47,11 @@ for each in debug xor data_2bin data_2xor_val append prepend list_contains confi
 	fi
 done
 
+start() { start_service; }
+
 . "$script"
 case $action in
-	start) start_service ;;
+	start) start ;;
+	reload) if command -v reload_service >/dev/null; then reload_service; else start; fi ;;
 	triggers) service_triggers ;;
 esac
