@@ -85,8 +85,8 @@ lives() {
   done | awk -f "$root/tests/bench/figures.awk"
 }
 
-# viewers lets six people look at the dashboard of the board, and prints what each costs beside an idle daemon, in per cent
-# of the emulated CPU.
+# viewers lets one person and then six look at the dashboard of the board, and prints what they cost beside an idle daemon, in
+# per cent of the emulated CPU: the first one, all six, and each further one.
 viewers() {
   mkdir -p "$vm_dir/token"
   (umask 077 && echo viewers-of-the-dashboard >"$vm_dir/token/token")
@@ -97,27 +97,37 @@ viewers() {
   vm_await 20 signs_in || die "the board takes no token"
   for round in $rounds; do
     idle=$(ticks_of 30)
-    watching=''
-    for viewer in 1 2 3 4 5 6; do
-      curl -sSN --max-time 45 -o "$vm_dir/seen.$viewer" -b "$vm_dir/cookies" "$vm_url/dashboard/events" 2>/dev/null &
-      watching="$watching $!"
-    done
-    vm_await 20 all_see || die "the viewers see nothing: $(cat "$vm_dir"/seen.*)"
-    watched=$(ticks_of 30)
-    # shellcheck disable=SC2086 # words; not for the board, which goes on
-    kill $watching && wait $watching 2>/dev/null || true
-    rm "$vm_dir"/seen.*
+    watch 1
+    one=$ticks
+    watch 6
     # A tick is 10 ms: 100 ticks a second are the CPU.
-    awk -v ticks=$((watched - idle)) 'BEGIN { printf "dashboard_cpu_percent: %.2f %%\n", ticks / 30 / 6 }'
+    awk -v idle="$idle" -v one="$one" -v six="$ticks" 'BEGIN {
+      printf "dashboard_cpu_one_percent: %.2f %%\n", (one - idle) / 30
+      printf "dashboard_cpu_six_percent: %.2f %%\n", (six - idle) / 30
+      printf "dashboard_cpu_further_percent: %.2f %%\n", (six - one) / 30 / 5
+    }'
   done >"$vm_dir/viewers"
   awk -f "$root/tests/bench/figures.awk" "$vm_dir/viewers"
   vm_stop
+}
+# watch sets `ticks` to the processor time of coird in 30 s of the board in which so many people look at its dashboard.
+watch() {
+  watching=''
+  for viewer in $(seq "$1"); do
+    curl -sSN --max-time 45 -o "$vm_dir/seen.$viewer" -b "$vm_dir/cookies" "$vm_url/dashboard/events" 2>/dev/null &
+    watching="$watching $!"
+  done
+  vm_await 20 all_see "$1" || die "the viewers see nothing: $(cat "$vm_dir"/seen.*)"
+  ticks=$(ticks_of 30)
+  # shellcheck disable=SC2086 # words; not for the board, which goes on
+  kill $watching && wait $watching 2>/dev/null || true
+  rm "$vm_dir"/seen.*
 }
 signs_in() {
   [ "$(curl -sS --max-time 20 -o /dev/null -w '%{http_code}' -c "$vm_dir/cookies" -H "Origin: $vm_url" \
     --data token=viewers-of-the-dashboard "$vm_url/dashboard")" = 303 ]
 }
-all_see() { for viewer in 1 2 3 4 5 6; do grep -qs '^data:' "$vm_dir/seen.$viewer" || return 1; done; }
+all_see() { for viewer in $(seq "$1"); do grep -qs '^data:' "$vm_dir/seen.$viewer" || return 1; done; }
 # ticks_of SECONDS is the processor time of coird in this time of the board.
 ticks_of() {
   vm_exec --timeout 60 "used() { awk '{ print \$14 + \$15 }' /proc/\$(cat /run/coird.pid)/stat; }; before=\$(used); sleep $1; echo \$((\$(used) - before))"

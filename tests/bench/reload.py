@@ -104,11 +104,13 @@ def main():
             each.sendall(b"GET /feed HTTP/1.1\r\nHost: localhost\r\n\r\n")
         if not all(until(each, b": begun") for each in following):
             sys.exit("a stream does not begin")
-        prober, lost = connect(address), 0
+        prober, lost, pauses = connect(address), 0, []
         for turn in range(1, 3 * len(rounds) + 1):
             write(turn)
             reloaded.clear()
-            print(f"reload_pause_ms: {longest_wait(prober, daemon, reloaded) / 1e6:.2f} ms", flush=True)
+            pauses.append(longest_wait(prober, daemon, reloaded) / 1e6)
+            print(f"reload_pause_ms: {pauses[-1]:.2f} ms", flush=True)
+        print(f"reload_pause_longest_ms: {max(pauses):.2f} ms")
         feed.publish(b"after")
         lost += sum(not until(each, b"data: after") for each in following)
         for each in resting:
