@@ -26,8 +26,8 @@ struct HistoryCursor {
   std::uint32_t offset = 0;
 };
 
-// History holds the latest events of a feed, encoded once for all who read them: the oldest make room for the newest,
-// and whoever has not read them by then has fallen off and is told so.
+// History holds the latest events of a hub, encoded once for all subscribers: the newest replace the oldest. A subscriber
+// that has not read an event when it is replaced has fallen off.
 //
 //    entries     | 7 | 8 | 9 | 4 | 5 | 6 |             a ring of places; event 10 goes where 4 is, the oldest
 //    bytes       |..777|8888888|9|    |444|555555|66|  a ring of bytes; an event may go on at its start

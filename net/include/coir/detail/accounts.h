@@ -9,6 +9,6 @@ extern Account connections;  // what is kept of connections, and what the kernel
 extern Account http;         // requests being served
 extern Account buffers;      // buffers of whatever reads and writes, kept while bytes move
 extern Account files;        // content of files kept in memory
-extern Account streams;      // histories of feeds, and what else streams hold
+extern Account streams;      // histories of event hubs, and what else streams hold
 
 }  // namespace coir::account

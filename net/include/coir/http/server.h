@@ -69,9 +69,9 @@ struct ServerOptions {
   Heartbeat* heartbeat = nullptr;
 
   // Connections held at once, idle ones included: 136 bytes each. One more takes the place of the one that has
-  // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was
-  // handed over, to a feed or resting sockets, counts, and gives its place to no newcomer: only memory that is short
-  // closes those that have been silent for longest.
+  // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that stays
+  // open (of an EventHub, a WebSocketHub or a tunnel) counts, and is not closed for a newcomer: if memory is short, the
+  // streams that have been silent for longest are closed.
   std::size_t max_connections = 1024;
   std::chrono::milliseconds evict_after{10'000};
   // An estimate of the memory that the kernel holds for an idle connection: the ledger is charged with it.

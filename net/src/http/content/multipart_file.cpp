@@ -1,4 +1,4 @@
-// Multipart::save, of multipart.h: programs that store no part in a file do without it.
+// Multipart::save: programs that store no part in a file do without it.
 
 #include <coir/file.h>
 #include <coir/http/content.h>
