@@ -156,7 +156,7 @@ class File {
 //
 //   auto next = FileReplacement::begin("/data/firmware", 0644, deadline);
 //   while (next && (got = stream.read(buffer, deadline))) written = next->write({buffer, *got}, deadline);
-//   if (got.error() == ErrorCode::end_of_stream) done = next->commit(deadline);
+//   if (next && got.error() == ErrorCode::end_of_stream) done = next->commit(deadline);
 //
 // Until commit a reader finds the old content. Without a successful commit nothing is left of the new one: abort, and
 // the destructor, remove the temporary file, in place. A write that has failed makes commit fail by the same error.
@@ -241,7 +241,7 @@ UnsharedFile open_unshared(const char* path, int flags, unsigned mode) noexcept;
 //
 //   char buffer[512];
 //   FileLines lines(file, buffer);
-//   while (auto line = lines.next()) use(*line);
+//   while (auto line = lines.next()) show(*line);
 class FileLines {
  public:
   // Both must outlive it.

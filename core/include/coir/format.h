@@ -137,7 +137,7 @@ constexpr EscapedPart escaped_lines(std::string_view text) noexcept {
 //
 //   Formatter out(room);
 //   for (const Reading& each : readings) out.add(each.name, "=", each.value, " ");
-//   if (out.fits()) send(out.text());
+//   if (out.fits()) show(out.text());
 //
 // A text that does not fit is cut, at the end of a character of UTF-8, and ends in "...", behind which a new line still
 // stands if the whole text ends with one. Nothing is written beyond the room, and no NUL behind the text. For the C

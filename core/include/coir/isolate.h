@@ -148,10 +148,10 @@ concept IsolateFunction =
 //   auto renderer = coir::Isolate::spawn([](coir::IsolatePort& port) {
 //     while (auto job = port.receive<Job>()) static_cast<void>(port.send(render(*job)));
 //   }, {.deny = coir::Deny::net | coir::Deny::fs | coir::Deny::process});
-//   renderer->send(job);
+//   if (auto sent = renderer->send(job); !sent) return complain(sent.error());
 //   auto page = renderer->receive<Page>(Deadline::after(1s));
 //   renderer->close();                            // the loop above ends once it has drained its queue
-//   if (auto ended = renderer->await(Deadline::after(1s)); !ended) renderer->cancel("it is too late");
+//   if (!renderer->await(Deadline::after(1s))) static_cast<void>(renderer->cancel("it is too late"));
 //
 // Inside f everything of coir works as in a run of its own: spawn, timers, descriptors, File, Process. Calls that block
 // run on threads that the isolate starts, so that its denials hold for them. A deadlock of its fibers is reported and

@@ -27,7 +27,7 @@ namespace coir {
 //     auto line = lines.next(Deadline::now());
 //     if (line) obey(*line);
 //     else if (line.error() != ErrorCode::timed_out) return;
-//     else auto won = select({Case::readable(client.fd()), Case::receive(news, item)});
+//     else if (!select({Case::readable(client.fd()), Case::receive(news, item)})) return;
 //   }
 //
 // The buffer holds bytes that were read and not returned yet: read a stream by one StreamLines as long as lines are

@@ -67,7 +67,7 @@ struct EventHubOptions {
 //   EventHub ticks({.history_events = 100});
 //   auto app = routes(get<"/events">(ticks));
 //   ...
-//   ticks.publish({.data = "21.5", .id = "1042"});
+//   if (auto sent = ticks.publish({.data = "21.5", .id = "1042"}); !sent) complain(sent.error());
 //
 // Between two events a subscriber is the record of its connection: no fiber, no buffer, no queue. A subscriber that falls
 // behind the history is disconnected, so that it resumes by Last-Event-ID and misses no event without noticing. When the
@@ -213,7 +213,7 @@ struct EventClientOptions {
 // breaks it connects anew after a pause, and asks to go on behind the last event that came.
 //
 //   auto events = EventClient::create(client, {.url = "http://board/events"});
-//   while (auto event = events->next()) handle(*event);
+//   while (auto event = events->next()) show(event->data);
 //
 // A stream that is silent for longer than the client's Timeouts::between_bytes counts as broken: servers send comments.
 // One fiber or thread at a time. Memory: one buffer for max_event_bytes beside those of the request.

@@ -191,12 +191,12 @@ class JsonView::Members {
 // JsonDocument is a JSON text (RFC 8259, UTF-8), parsed into memory of a known size.
 //
 //   auto document = JsonDocument::parse(text);
-//   if (!document) return say(document.error().offset, document.error().what);
+//   if (!document) return complain(document.error().offset, document.error().what);
 //   const JsonView root = document->root();
 //   const auto name = root["name"].text(32);
 //   const auto high = root["limits"]["high"].integer<int>(-40, 125);
 //   char room[120];
-//   if (!name || !high) return say(document->complaint(room));   // "limits.high: missing"
+//   if (!name || !high) return complain(document->complaint(room));   // "limits.high: missing"
 //
 // Size and depth are bounded first; then yyjson reads the text, on the worker's stack, out of a fixed pool. Several
 // workers may parse at once. A request's document is read by coir/http/content.h.

@@ -120,7 +120,7 @@ class JsonWriter {
 //   char room[256];
 //   JsonText text(room);
 //   JsonWriter(text).object().member("ok", true).end();
-//   send(text.view());
+//   show(text.view());
 class JsonText {
  public:
   explicit JsonText(std::span<char> room) noexcept : room_(room) {}

@@ -88,7 +88,7 @@ struct PromptArgument {
 
 // Prompt is a text that users choose, made of their arguments:
 //
-//   void explain(mcp::Call& call) { ... call.text(what call.argument("topic") asks for) }
+//   void explain(mcp::Call& call) { call.text(page_of_manual(call.argument("topic"))); }
 //
 // Each piece of content is a message, the user's unless call.role says otherwise.
 struct Prompt {

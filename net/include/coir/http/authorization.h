@@ -106,9 +106,9 @@ struct BearerGate {
 
 // require_basic is a middleware that lets a request through whose credentials pass the check, and answers others 401.
 //
-//   put<"/sensors/{name}">(change, require_basic([&](const BasicCredentials& given) {
+//   auto app = routes(put<"/sensors/{name}">(change, require_basic([&](const BasicCredentials& given) {
 //     return given.are("admin", hub.password());
-//   }, "hub"))
+//   }, "hub")));
 //
 // The credentials are valid while the check runs. User and password together have room for 255 bytes.
 template <class Check>
@@ -126,8 +126,8 @@ constexpr detail::BearerGate<detail::Kept<Check>> require_bearer(Check&& check, 
 // hashes alone. In a build with TLS only.
 //
 //   auto store = CredentialStore::create();
-//   if (auto loaded = store->load(text); !loaded) ... loaded.error() names the line
-//   switch (store->judge(exchange.request())) { ...            // in a handler
+//   if (auto loaded = store->load(text); !loaded) complain(loaded.error().line);
+//   const bool is_known = store->judge(exchange.request()) == CredentialStore::Verdict::admitted;   // in a handler
 //
 // Each line of the text is one of these; empty lines and those that begin with '#' are skipped:
 //

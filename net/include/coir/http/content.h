@@ -53,7 +53,8 @@ bool is_json_type(std::string_view content_type) noexcept;
 //
 //   auto form = read_form(exchange, exchange.scratch());
 //   if (!form) return;
-//   auto name = query_value(*form, "name", memory);
+//   char room[64];
+//   auto name = query_value(*form, "name", room);
 //
 // It answers a faulty request itself: another type by 415, a longer form by 413. After an error the handler just
 // returns. Errors: unsupported, limit; those of Exchange::read_body but end_of_stream. Multipart reads the other kind

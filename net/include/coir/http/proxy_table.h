@@ -57,7 +57,7 @@ bool is_trusted(std::string_view list, const Address& address) noexcept;
 //
 //   Proxy proxy;
 //   auto table = ProxyTable::create();
-//   if (auto added = table->add("/api http://127.0.0.1:8081 rate=10"); !added) ... added.error() has word and cure
+//   if (auto added = table->add("/api http://127.0.0.1:8081 rate=10"); !added) complain(added.error().word);
 //   if (auto applied = proxy.apply(*table); !applied) ...
 //
 // A route whose line a new table has too stays as it is: its exchanges, streams, tunnels, pooled connections and the

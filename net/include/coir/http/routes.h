@@ -163,10 +163,10 @@ constexpr auto make_route(Handler&& handler, Middleware&&... middleware) {
 
 // on_error stands among the routes and decides how errors look, with the status and the headers as they would be:
 //
-//   routes(get<"/items/{id}">(...), on_error([](Exchange& exchange, int status) {
-//            char text[60];
-//            exchange.respond(status, "application/json", coir::format(text, "{\"status\":", status, "}\n"));
-//          }));
+//   auto app = routes(get<"/items/{id}">(show_item), on_error([](Exchange& exchange, int status) {
+//     char text[60];
+//     exchange.respond(status, "application/json", coir::format(text, "{\"status\":", status, "}\n"));
+//   }));
 //
 // It is called for every error that coir answers itself: 404 and 405 of the table, 400, 413, 414 and their like of heads
 // and content, 500 where a handler answers nothing; and for what a handler answers by respond_status, unless its

@@ -28,11 +28,14 @@ namespace coir::mcp {
 // its public key, or by asking it.
 //
 //   auto keys = mcp::SigningKeys::read(pem, {.issuer = "https://id.example", .audience = "https://board.example/mcp"});
-//   mcp::McpServer::create({.tools = kTools,
-//                           .authorize = [&](const http::Request&, std::string_view token, mcp::Principal& who) {
-//                             return keys->judge(token, who);
-//                           },
-//                           .resource_url = "https://board.example/mcp", .authorization_servers = kIssuers});
+//   auto server = mcp::McpServer::create({
+//       .tools = kTools,
+//       .authorize = [&](const http::Request&, std::string_view token, mcp::Principal& who) {
+//         return keys->judge(token, who);
+//       },
+//       .resource_url = "https://board.example/mcp",
+//       .authorization_servers = kIssuers,
+//   });
 
 // AccessRules is which tokens are taken. All that it refers to outlives what has the rules.
 struct AccessRules {

@@ -260,8 +260,8 @@ struct FanOutOptions {
 // When the common deadline passes, what has come by then stays, and the other branches end with `timed_out`.
 //
 //   mcp::Branch parts[] = {{.client = &here, .tool = "status"}, {.client = &there, .tool = "status", .within = 2s}};
-//   const auto answered = mcp::fan_out(parts, {.deadline = Deadline::after(5s), .came = show});
-//   for (const auto& part : parts) if (part.outcome) use(part.outcome->result());
+//   const auto answered = mcp::fan_out(parts, {.deadline = Deadline::after(5s), .came = show_branch});
+//   for (const auto& part : parts) if (part.outcome) show(part.outcome->result());
 //
 // From a fiber. Errors: cancelled and timed_out of the caller (all branches have ended by then, and what has come
 // stays); no_memory for the branches' records; unsupported where nothing can be waited for. A branch that gets no fiber ends with limit or no_memory.

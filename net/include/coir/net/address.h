@@ -113,7 +113,9 @@ class Addresses {
 // an address ("192.0.2.1", "2001:db8::1", "fe80::1%eth0", no brackets) is answered at once, whatever the deadline.
 //
 //   auto found = coir::resolve("time.example", 123, Deadline::after(3s));
-//   for (std::size_t i = 0; found && i < found->size(); ++i) if (auto stream = connect((*found)[i])) ...
+//   for (std::size_t i = 0; found && i < found->size(); ++i) {
+//     if (auto stream = TcpStream::connect((*found)[i], deadline)) return talk(*stream);
+//   }
 //
 // From a fiber, a thread or a build without fibers, alike: no thread is made, and the call ends at the deadline, when its
 // fiber is cancelled, or once the name servers' patience (timeout) is over. Their answers, "there is no such name" too, are kept for as

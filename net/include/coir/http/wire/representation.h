@@ -114,7 +114,7 @@ constexpr bool holds(Codings set, Coding coding) noexcept {
 
 // AcceptedCodings (codings.cpp) is what a client says of content codings by Accept-Encoding (RFC 9110, 12.5.3).
 //
-//   const AcceptedCodings accepted(request);
+//   const AcceptedCodings accepted(exchange.request());
 //   const auto chosen = accepted.best(Codings{} | Coding::identity | Coding::gzip);
 //   if (!chosen) return exchange.respond_status(406);
 //
