@@ -12,7 +12,7 @@ changed_files() {
 }
 
 # select_changed sets trees, files and match to what a change can touch: the unit tests of the rooms that changed, on this
-# machine and under one sanitizer, and the tests of tests/system that drive those rooms. Where that is unknown it selects
+# machine and under one sanitizer, and the tests of tests/system that drive those rooms. If that is unknown it selects
 # the gate, which the rest of it is left to in any case.
 select_changed() {
   changed_files >"$scratch/changed"

@@ -1,7 +1,7 @@
 # Adds up the tests of one run, `ctest --verbose` or a system test, and prints "PASSED FAILED SKIPPED". The output
 # of a program that did not pass goes to standard error.
 #
-# What CTest ran twice counts as it ended the second time.
+# A test that CTest ran twice counts as it ended the second time.
 #
 # Counted are CppUTest's summaries and lines "ok - promise" and "not ok - promise" ("# SKIP why" at the end of one: not
 # run). A program that ended badly without having named a failure counts as one failure; one that ended well without

@@ -1,4 +1,4 @@
-# Where set-up keeps what it built of others' sources. scripts/cache.sh computes the same names.
+# Set-up keeps what it built of others' sources in a cache. scripts/cache.sh computes the same names.
 
 # coir_cached(VARIABLE WHAT PACKAGE OVERRIDE) sets VARIABLE to the folder of the cached result WHAT of its own recipe, or
 # of the recipe for PACKAGE, or to the folder that the user named in the variable OVERRIDE. Stops when there is neither.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: ccache.sh ROOT COMPILER ARGUMENT ...
 #
-# What CMake starts the compiler by where ccache is installed (toolchains/ccache.cmake). A file that was compiled in one
+# CMake starts the compiler by this script if ccache is installed (toolchains/ccache.cmake). A file that was compiled in one
 # clone of this tree is found again in another, and in another build tree that compiles it alike: paths below ROOT count as
 # relative ones.
 #

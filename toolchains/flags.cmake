@@ -17,8 +17,8 @@ if(NOT COIR_NO_ASYNC)
   target_compile_options(coir_language INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>
     $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release>,$<NOT:$<BOOL:${COIR_SANITIZE}>>>:-momit-leaf-frame-pointer>)
-  # A frame larger than a stack's guard could step over it into another fiber's stack. Where the compiler can, such a
-  # frame touches each of its pages on the way down. Where it cannot, guards are wider (kStackGuardBytes in the CPU's
+  # A frame larger than a stack's guard could step over it into another fiber's stack. If the compiler can, such a
+  # frame touches each of its pages on the way down. If it cannot, guards are wider (kStackGuardBytes in the CPU's
   # header), and the compiler warns of a frame that comes near to one.
   include("${PROJECT_SOURCE_DIR}/port/arch/${COIR_CPU}/cpu.cmake")
   if(COIR_CPU_STACK_CLASH_PROTECTION)
@@ -41,7 +41,7 @@ target_compile_options(coir_build INTERFACE
     -Wnon-virtual-dtor -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>>:-Werror>)
 
-# Where fibers are too much, flash is short too.
+# A device that is too small for fibers is short of flash, too.
 if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Os>)
   add_link_options(-Wl,-z,norelro $<$<C_COMPILER_ID:Clang>:-Wl,--icf=safe>)

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-// Progress is a bar on standard error, drawn anew ten times a second while a transfer goes on. Where standard error is no
-// terminal there is none.
+// Progress is a bar on standard error, drawn anew ten times a second while a transfer goes on. If standard error is no
+// terminal, there is no bar.
 class Progress {
  public:
   Progress(bool wanted, std::uint64_t have, std::optional<std::uint64_t> total) noexcept;

@@ -54,7 +54,7 @@ bool plan_budget(Options& options, coir::http::MemoryPlan& budget) noexcept {
     return complain(kSeeBudget, {"the machine can spare ", budget.spare, " bytes and keeps ", budget.kept_free,
                                  " free: one request takes ", budget.least});
   }
-  // Where some come without TLS, the ledger alone tells how many there may be of each.
+  // If some come without TLS, the ledger alone tells how many there may be of each.
   const std::size_t connection = budget.connection + (options.only_tls() ? budget.session : 0);
   const std::size_t connections = budget.room() / connection;
   const std::size_t requests = budget.room() / (budget.request + budget.connection);

@@ -55,7 +55,7 @@ struct WipedUnlessNeeded {
   }
 };
 
-// Where it lies.
+// Paths are those of its files.
 struct Paths {
   char pem[256];
   char certificate[256];

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPrivateCure =
     "chmod 600, or 640 with the group root or coird's; its owner is coird's user or root";
 
-// Whom coird becomes.
+// coird becomes this user and this group.
 constinit uid_t g_user = 0;
 constinit gid_t g_group = 0;
 

@@ -1,5 +1,5 @@
 // An isolate parses text that came from outside. Files, network and processes are denied to it; it has messages and
-// nothing else. Where the kernel cannot deny them, the program goes on with an isolate without denials.
+// nothing else. If the kernel cannot deny them, the program goes on with an isolate without denials.
 
 #include <coir/isolate.h>
 #include <coir/runtime.h>

@@ -14,7 +14,7 @@
 #include "wait/park.h"
 #endif
 
-// Where libc++ would throw, the process ends with one line. Nothing here calls printf, which wants more stack than a
+// If libc++ would throw, the process ends with one line. Nothing here calls printf, which wants more stack than a
 // small fiber has.
 
 namespace coir {

@@ -9,7 +9,7 @@
 
 Registers of a core file cannot be set, and those of a process better are not: so the fiber's calls are shown as the
 callers of the thread's innermost frame. An unwinder answers gdb's question for the caller of that with the
-context that the fiber parked. Where the fibers are the program itself tells: core/src/schedule/debugger_view.h.
+context that the fiber parked. The program itself tells where its fibers are: core/src/schedule/debugger_view.h.
 """
 
 import itertools

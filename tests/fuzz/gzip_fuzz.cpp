@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   decompress(data, data.size(), kMost, whole);
   decompress(data, 1u + bytes[0], 1u + bytes[1], cut);
   require(account::http.used() == before);
-  // Where data are malformed, how much came out before depends on how they were cut.
+  // If data are malformed, the way they were cut decides how much came out before.
   const std::size_t common = std::min(whole.size, cut.size);
   require(std::memcmp(whole.bytes, cut.bytes, common) == 0);
   if (whole.progress != Progress::malformed && cut.progress != Progress::malformed) require(whole.size == cut.size);

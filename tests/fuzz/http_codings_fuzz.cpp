@@ -1,4 +1,4 @@
-// Whatever Accept-Encoding says, what is chosen is there and is not refused; and a pattern for Cache-Control ends.
+// For every Accept-Encoding, the chosen form exists and is not refused; and a pattern for Cache-Control ends.
 
 #include <coir/http/wire/representation.h>
 

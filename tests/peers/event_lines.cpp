@@ -1,5 +1,5 @@
-// What EventParser makes of streams, for event_oracle.mjs: each line of standard input is a stream, in hexadecimal, and the sizes of
-// the pieces it arrives in:
+// This program shows event_oracle.mjs how EventParser reads streams. Each line of standard input is a stream, in
+// hexadecimal, and the sizes of the pieces that it arrives in:
 //
 //   646174613a780a0a 3 1 2          ->   [{"type":"","data":"x","id":""},null]
 //

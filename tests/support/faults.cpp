@@ -83,7 +83,7 @@ bool fails(Call call) noexcept {
 using coir::test::Call;
 using coir::test::fails;
 
-// The names are the linker's. Where words have 32 bits it calls some functions otherwise: tests/unit/CMakeLists.txt.
+// The names are the linker's. On CPUs with words of 32 bits some functions have other names: tests/unit/CMakeLists.txt.
 #pragma clang diagnostic ignored "-Wreserved-identifier"
 #if __SIZEOF_POINTER__ == 8
 #define COIR_LINKED(narrow)

@@ -89,7 +89,7 @@ struct Options {
   const char* proxy_certificate = nullptr;  // shown to those that ask, and its key
   const char* proxy_key = nullptr;
   const char* routes = nullptr;  // the file of routes
-  // What FastCGI applications answer: paths below a prefix, or to files whose names end in it.
+  // FastCGI applications answer these: paths below a prefix, or files whose names end in it.
   static constexpr std::size_t kMaxApplications = 4;
   Proxied applications[kMaxApplications] = {};
   std::size_t application_count = 0;

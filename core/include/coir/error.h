@@ -42,8 +42,8 @@ enum class ErrorCode : std::uint16_t {
 // also names the place of the call.
 struct Error {
   ErrorCode code{};
-  // Of `timed_out` and `cancelled`: the cancel scope that ended the wait, as CancelScope::id names it. 0: the deadline
-  // was the call's own, or the fiber itself was cancelled.
+  // If `code` is timed_out or cancelled, scope is the cancel scope that ended the wait, as CancelScope::id names it. 0:
+  // the deadline was the call's own, or the fiber itself was cancelled.
   std::uint16_t scope = 0;
   int sys = 0;
 

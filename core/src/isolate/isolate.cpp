@@ -231,7 +231,7 @@ void end_isolate(IsolateCore* core) noexcept {
     core->to_owner.close();
   }
   core->cancel(nullptr);
-  // Where the caller cannot wait, joining blocks.
+  // If the caller cannot wait, join blocks.
   static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
   enter_heap();

@@ -93,7 +93,7 @@ void Pressure::took(PressureStep& step) noexcept {
   step.taken_.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t now_ns = monotonic_ns();
   const std::int64_t latest_ns = g_latest_ns.exchange(now_ns, std::memory_order_relaxed);
-  // Where nobody has looked since, the pressure ends here.
+  // If nobody has asked since, the pressure ends here.
   if (g_eased.exchange(false, std::memory_order_relaxed) && now_ns - latest_ns >= kCalmNs) begin_another();
   const std::uint32_t now = g_pressure.load(std::memory_order_relaxed);
   if (step.told_.load(std::memory_order_relaxed) == now || step.told_.exchange(now, std::memory_order_relaxed) == now) {

@@ -255,7 +255,7 @@ std::size_t Scheduler::trim_stacks() noexcept {
   return own != nullptr ? own->stacks_.trim(stacks) : 0;
 }
 
-// Where the kernel has no barrier for a raid, the other workers are asked to free their stacks, which is too late for
+// If the kernel has no barrier for a raid, the other workers are asked to free their stacks, which is too late for
 // this spawn.
 FiberControl* Scheduler::reclaim_stack(std::size_t stack_class, Error& error) noexcept {
   if (error != ErrorCode::limit) return nullptr;

@@ -38,7 +38,7 @@ class BlockingPool;
 // The guard. Most fibers that a poller runs compute for some microseconds, after which it polls again: to wake another
 // worker for that long costs more than the fiber. So while events come, one of the workers on a futex is the guard
 // (`guarded_until_ns_`): it looks whether somebody polls, and a worker that runs a fiber wakes nobody if the guard looks
-// within kGuardNs. Where no descriptor can end the poll, the guard sleeps until kGuardNs after the timer that ends it;
+// within kGuardNs. If no descriptor can end the poll, the guard sleeps until kGuardNs after the timer that ends it;
 // else it looks every kGuardNs. A guard that has seen no event for a while sleeps for good. It says when it looks, then
 // reads polls_until_ns_ once more, or polling_ before it sleeps for good; release_poller reads guarded_until_ns_ after both
 // were changed. So either the guard sees that nobody polls, or the releaser wakes a worker: a worker polls within

@@ -7,7 +7,7 @@
 namespace coir {
 
 // A tick is a point in time for people to read, "parked for 3.2 s": the monotonic clock in units of 16.8 ms, which
-// wraps after 2.3 years. The coarse clock costs a fraction of the fine one. Where the kernel has neither in user space,
+// wraps after 2.3 years. The coarse clock costs a fraction of the fine one. If the kernel has neither in user space,
 // it is read only once in many switches.
 inline constexpr unsigned kTickShift = 24;
 

@@ -217,7 +217,7 @@ void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
     next = child->younger;
     if (!all && child->parent_id.load(std::memory_order_relaxed) != maker_id_) continue;
     std::uint32_t failed = FiberControl::kFailed;
-    // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
+    // kLocked keeps the handle away. If it is first, the child leaves the list when it gets the lock.
     if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
                                              std::memory_order_relaxed))
       continue;

@@ -25,7 +25,7 @@ std::expected<void, Error> Condition::wait(Mutex::Guard& guard, Deadline deadlin
         static_cast<Held*>(of)->mutex.raw_unlock();
       },
       &held);
-  // Where it was possible to wait for the notification, it is for the mutex.
+  // A caller that could wait for the notification can wait for the mutex, too.
   if (held.released && !held.mutex.raw_lock_shielded()) guard.mutex_ = nullptr;
   return waited;
 }

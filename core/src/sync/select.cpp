@@ -259,7 +259,7 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
     } else if (one.shown_ && one.kind_ == Kind::descriptor) {
       if (reactor->detach(one.fd_, one.direction_, one.place_)) continue;
       // An event came here, or the descriptor was closed. The first that got ready is taken to have won, for it may
-      // have; the others stay known. Where it was a closing that won, an event came too late, and is known.
+      // have; the others stay known. If a closing won, an event came too late, and is known.
       if (reactor->tag(one.fd_) != one.tag_) {
         if (forgotten == nullptr) forgotten = &one;
       } else if (winner == nullptr && own == nullptr && reason == WakeReason::ready) {

@@ -20,7 +20,7 @@ namespace coir::detail {
 //   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
 // and then, without the lock,
 //   2. moves the value, or whatever is handed over,
-//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked. Where nothing is
+//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked. If nothing is
 //      moved the lock may still be held while the node is named, but not when the waiter is woken (tell_winner).
 // The waiter's claimed state keeps it in place until 3: parked, it is not runnable; armed, it spins in await_winner. So
 // nothing of the round is touched after 3, and nothing that is handed over can be lost. A waiter that another source

@@ -26,8 +26,8 @@ namespace coir {
 // that grows with the text.
 //
 // Commas and quotes are its own. Text is escaped as json_quoted (coir/format.h) does: what is no UTF-8 becomes U+FFFD.
-// The first failure of the sink is kept; what follows is dropped, and finish returns it. What JSON does not allow (a
-// value without a name in an object, an end too many) is a mistake of the program and ends it with a line. Takes less
+// The first failure of the sink is kept; what follows is dropped, and finish returns it. A call that JSON does not allow
+// (a value without a name in an object, an end too many) is a mistake of the program and ends it with a line. Takes less
 // than 1.2 KB of stack, itself included, besides the sink's; with floating point less than 2 KB.
 class JsonWriter {
  public:

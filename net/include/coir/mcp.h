@@ -118,7 +118,7 @@ class Items {
 };
 
 // Source has tools, resources and prompts that a server offers beside its own: those of servers that are mounted. It
-// outlives the server, and is asked by any fiber, by several at a time. Where a name is the server's own, too, the
+// outlives the server, and is asked by any fiber, by several at a time. If the server has the name itself, too, the
 // server's counts. Functions may wait, within the caller's scope. (server.cpp)
 class Source {
  public:

@@ -92,7 +92,7 @@ class TlsContext {
     bool remember_clients = false;
   };
   struct Client {
-    // Whom to trust: certificates as PEM. A server's name has to be among the subject alternative names of its
+    // Certificates of trusted authorities, as PEM. A server's name has to be among the subject alternative names of its
     // certificate: the subject does not count.
     std::string_view authorities;
     // Accepts any server under any name: no protection against an active attacker. With `pins` any that has one of the keys,

@@ -27,7 +27,7 @@ struct SentTransfer {
 
 // Transfer is one request and its response, from the first byte sent to the last one read. A Response owns it.
 //
-// OutboundExchange's memory is the only buffer that a plain request has. Where a head leaves no room in it for chunks,
+// OutboundExchange's memory is the only buffer that a plain request has. If a head leaves no room in it for chunks,
 // these have a buffer of their own.
 //
 // The parts: transfer.cpp, how one begins, is retried and ends; transfer_connection.cpp, the connection; request_head.cpp;

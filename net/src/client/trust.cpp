@@ -1,4 +1,4 @@
-// Whom the client trusts. Declared in client/client_core.h.
+// This file chooses the certificates that a client trusts. Declared in client/client_core.h.
 #include <coir/net/certificates.h>
 
 #include "client/client_core.h"

@@ -133,7 +133,7 @@ std::string_view FastCgiExchange::write_beginning(std::span<char> into) noexcept
   const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
   const std::string_view name = has_port ? host.substr(0, colon) : host;
   add("SERVER_NAME", name.empty() ? "localhost" : name);
-  // What Host says is the client's; the listener's own port is not. A Unix socket has none.
+  // A client chooses the text of Host, but not the listener's port. A Unix socket has no port.
   char digits[24];
   const auto own = session.connection_->stream.tcp().local_address();
   const bool by_port = own && own->family() != Address::Family::unix_path;

@@ -10,7 +10,7 @@
 
 namespace coir::http {
 
-// SpoolFile is content in a file without a name, which goes with its descriptor. Where its file system is RAM (tmpfs,
+// SpoolFile is content in a file without a name, which goes with its descriptor. If its file system is RAM (tmpfs,
 // ramfs), each page is charged to account::http before it is written, until the file is closed. On a fiber; its calls
 // wait for the disk.
 class SpoolFile {

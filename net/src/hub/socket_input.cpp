@@ -132,7 +132,7 @@ void SocketTable::decode(SocketRecord& record, std::span<char> bytes) noexcept {
         if (!record.closing.load(std::memory_order_relaxed)) take_piece(record, event);
         break;
       case MessageEvent::Kind::ping:
-        // Where no more may wait for the client the pong is left out.
+        // If no more may wait for the client, the pong is left out.
         static_cast<void>(send(record, Opcode::pong, event.bytes));
         break;
       case MessageEvent::Kind::pong:

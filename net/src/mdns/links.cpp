@@ -107,7 +107,7 @@ void take_address(const nlmsghdr& message, const Links& links, Interfaces& into)
   if (size == 0) return;
   LinkAddress found;
   each_attribute<ifaddrmsg>(message, [&](unsigned short type, std::span<const char> bytes) {
-    // Where the two differ, IFA_ADDRESS is the other end of a line between two.
+    // If the two differ, IFA_ADDRESS is the other end of a line between two.
     const bool own = type == IFA_LOCAL || (type == IFA_ADDRESS && found.size == 0);
     if (!own || bytes.size() != size) return;
     memcpy(found.bytes, bytes.data(), size);

@@ -60,7 +60,7 @@ Wanted Responder::additional(const Link& link, const Wanted& answers) const noex
   return {more & ~answers.records, 0};
 }
 
-// put writes one record of a kind: of addresses that of `part`. Where there is none it does nothing. False: no room.
+// put writes one record of a kind: of addresses that of `part`. If there is none, it does nothing. False: no room.
 bool Responder::put(RecordWriter& out, RecordWriter::Section section, const Link& link, unsigned kind, std::size_t part,
                     As as) const noexcept {
   if (kind >= kHostKinds) return part != 0 || put_service(out, section, kind, as);

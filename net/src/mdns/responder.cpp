@@ -56,8 +56,8 @@ void Responder::set_interfaces(const Interfaces& now_there, std::int64_t now) no
   }
 }
 
-// conflict follows another machine's record of a name of ours. Where the name was probed for it is the other's; where
-// it was ours already it is probed for again, and the other one defends it or does not (RFC 6762, 9).
+// conflict follows another machine's record of a name of ours. If the name was still probed for, the other machine has it;
+// if it was ours already, it is probed for again, and the other one defends it or does not (RFC 6762, 9).
 void Responder::conflict(Link& link, std::int64_t now) noexcept {
   if (link.answers()) return probe_from_start(link, now, 0);
   // Only what answers a probe counts: copies of what led to probing again still arrive.

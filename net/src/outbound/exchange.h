@@ -53,7 +53,7 @@ struct OutboundRequest {
   // send_content sends, hears whenever the kernel takes no more, and stops where the peer wants no more.
   Outcome send_content(std::string_view bytes, Pace pace) noexcept;
 
-  // read is Stream::read for a response. Where the request may be repeated, a reused connection whose peer acknowledges
+  // read is Stream::read for a response. If the request may be repeated, a reused connection whose peer acknowledges
   // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
   std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
 

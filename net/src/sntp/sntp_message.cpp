@@ -7,7 +7,7 @@
 namespace coir::sntp {
 namespace {
 
-// Where the fields stand (RFC 5905, figure 8).
+// These are the offsets of the fields (RFC 5905, figure 8).
 constexpr std::size_t kStratum = 1, kRootDelay = 4, kRootDispersion = 8, kReference = 12, kOrigin = 24, kReceive = 32,
                       kTransmit = 40;
 constexpr unsigned kClient = 3, kServer = 4, kVersion = 4, kNotSynchronised = 3;

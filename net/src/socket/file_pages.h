@@ -11,7 +11,7 @@
 
 // Reads of files that may have to wait for a disk: what is in the kernel's page cache is read in place, what is not by
 // a thread of the blocking pool while the fiber parks. Whether it is there is asked by preadv2 with RWF_NOWAIT (Linux
-// 4.14); of a file system that lacks that (squashfs, older tmpfs) by mincore. Where neither is to be had, files are
+// 4.14); of a file system that lacks that (squashfs, older tmpfs) by mincore. If the kernel has neither, files are
 // read in place. Names are looked up in place: a directory that has never been read holds up the worker for that once.
 //
 // Without fibers nobody else could be served meanwhile: files are read in place.

@@ -28,7 +28,7 @@ ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noe
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
 ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept;
 // has_input tells whether bytes wait to be read (the end of the stream is none); is_readable, whether the next read or
-// accept has something to tell: bytes, a connection, the end or an error. Where the kernel cannot say it is true.
+// accept has something to tell: bytes, a connection, the end or an error. If the kernel cannot say, it is true.
 bool has_input(int fd) noexcept;
 bool is_readable(int fd) noexcept;
 // peek tells what the next read would answer, and takes nothing: a positive number, 0 for the end, or -errno.

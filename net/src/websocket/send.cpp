@@ -145,7 +145,7 @@ void WebSocket::State::send_pongs() noexcept {
       memcpy(payload, pong, size);
     }
     if (!may_send()) return;
-    // Where the peer takes nothing the pong is dropped, and reading goes on: both sides may be full. By TLS there is no
+    // If the peer takes nothing, the pong is dropped, and reading goes on: both sides may be full. By TLS there is no
     // taking back.
     static_cast<void>(
         send_frame(Opcode::pong, true, {payload, size}, stream.secure() ? Deadline::never() : Deadline::now()));

@@ -180,7 +180,7 @@ coir_switch_parked:  // a debugger that sets pc here and sp to a parked context 
   .cfi_endproc
   .size coir_switch, .-coir_switch
 
-// Where the first switch to a context arrives: sp = the stack's top, a0 = the message, s1 = the entry, s2 = its
+// The first switch to a context arrives here: sp = the stack's top, a0 = the message, s1 = the entry, s2 = its
 // argument, s0 = 0. An undefined return address tells unwinders that nothing called this. The nop is for them too: they
 // look up a caller by the byte before its pc, which for a context that never ran is the byte before
 // coir_context_arrive.

@@ -22,8 +22,8 @@ std::int64_t interruptible(std::int64_t timeout_ns) noexcept {
   return timeout_ns < 0 || timeout_ns > kOftenNs ? kOftenNs : timeout_ns;
 }
 
-// What SYS_futex takes: words of the CPU, where libc's time_t has 64 bits on every one. (Every kernel has this call; the one
-// with wider times, since Linux 5.1, has no use for what is waited here.)
+// SYS_futex takes a limit in words of the CPU, although libc's time_t has 64 bits on every CPU. (Every kernel has this
+// call. The call with wider times, since Linux 5.1, is of no use for waits as short as these.)
 struct Limit {
   long seconds, nanoseconds;
 };

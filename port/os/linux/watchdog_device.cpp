@@ -33,7 +33,7 @@ void WatchdogDevice::ask(int timeout_s) noexcept {
   }
   int status = 0;
   facts_.bit = ioctl(fd_, WDIOC_GETBOOTSTATUS, &status) == 0 && (status & WDIOF_CARDRESET) != 0;
-  // Where a driver cannot set the time, or refuses this one, its own holds.
+  // If a driver cannot set the time, or refuses this one, its own holds.
   int set = timeout_s;
   static_cast<void>(ioctl(fd_, WDIOC_SETTIMEOUT, &set));
   int told = 0;

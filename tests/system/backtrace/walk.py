@@ -120,7 +120,7 @@ def at_its_caller(context):
 
 
 def saved_registers():
-    """Where gdb looks for the registers of the caller of the innermost function, by address."""
+    """The addresses at which gdb looks for the registers of the innermost function's caller."""
     text = gdb.execute("info frame", to_string=True).partition("Saved registers:")[2]
     return {name: int(address, 16) for name, address in re.findall(r"(\w+) at 0x([0-9a-f]+)", text)}
 

@@ -39,7 +39,7 @@ def segment(kind, flags, offset, address, stored, size, align):
 
 
 def segments(path):
-    """Where the program's own segments lie."""
+    """The places of the program's own segments."""
     with open(path, "rb") as file:
         header = file.read(64)
         offset = struct.unpack_from("<Q", header, 32)[0] if ELF64 else struct.unpack_from("<I", header, 28)[0]

@@ -1,4 +1,4 @@
-# What Buildroot does with a package of its cmake infrastructure, as far as a package's .mk sees it:
+# This does what Buildroot does with a package of its cmake infrastructure, as far as a package's .mk sees it:
 #
 #   make -f buildroot.mk BR2_EXTERNAL_COIR_PATH=DIR BR2_PACKAGE_COIR_TLS=y SOURCES=DIR TARGET_DIR=DIR [BR2_INIT_...=y] options|install
 INSTALL = install

@@ -1,4 +1,4 @@
-# What OpenWrt does with a package of its cmake infrastructure, as far as a package's Makefile sees it:
+# This does what OpenWrt does with a package of its cmake infrastructure, as far as a package's Makefile sees it:
 #
 #   make -f openwrt.mk PACKAGE=DIR PKG_BUILD_DIR=SOURCES TO=DIR options|install
 TOPDIR := $(dir $(lastword $(MAKEFILE_LIST)))openwrt

@@ -1,7 +1,7 @@
 # usage: busybox ash rc_common.sh CONFIG INIT-SCRIPT ACTION
 #
-# What OpenWrt's /etc/rc.common and its shell libraries do, as far as an init script for procd sees it: options come from the
-# file CONFIG, and what procd is told is printed, a call a line.
+# This does what OpenWrt's /etc/rc.common and its shell libraries do, as far as an init script for procd sees it: options
+# come from the file CONFIG, and each call of procd is printed on a line.
 #
 # As there, the libraries are read before the init script, and config_load evaluates the file, whose lines call `config`, `option`
 # and `list`: an init script that has functions of these names gets no options.

@@ -1,4 +1,4 @@
-// What StreamLines promises of a stream of any kind, on a fiber and on a plain thread.
+// StreamLines reads a stream of any kind line by line, on a fiber and on a plain thread.
 
 #include <coir/config.h>
 #include <coir/descriptor_stream.h>

@@ -1,4 +1,4 @@
-// Where a client may go that is told by others what to fetch.
+// A guard decides which hosts a client may reach if others tell it what to fetch.
 
 #include <coir/http/client.h>
 #include <coir/net/address.h>

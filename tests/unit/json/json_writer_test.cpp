@@ -1,4 +1,4 @@
-// What JsonWriter writes is JSON, whatever it is given.
+// JsonWriter writes JSON for every input.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/json_writer.h>

@@ -124,7 +124,7 @@ TEST(Mdns, unicast_answers_have_a_rate) {
   board();
   for (int i = 0; i < 1000; ++i) network.say(Query(0, 7).ask("board.local", names::kTypeA).text(), 99, 1234);
   CHECK_EQUAL(40, network.answers("A board.local", true));
-  // Where one is wanted, the group gets the answer instead: at its own rate.
+  // If a unicast answer is over the rate, the group gets the answer instead, at its own rate.
   for (int i = 0; i < 1000; ++i) network.say(ask("board.local", names::kTypeA, true));
   CHECK_EQUAL(40, network.answers("A board.local", true));
   CHECK_EQUAL(1, network.answers("A board.local"));

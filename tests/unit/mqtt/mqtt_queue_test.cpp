@@ -101,7 +101,7 @@ TEST(MqttQueue, drops_its_oldest_though_it_is_in_flight) {
 }
 
 TEST_GROUP(MqttQueueFile) {
-  // Where a child that is killed may leave what it was writing.
+  // A child that is killed leaves in this folder what it was writing.
   coir::test::Folder folder;
   const char* const path = folder.at("queue");
   char room[8192];

@@ -30,7 +30,7 @@ char byte_at(std::size_t at) {
 }
 
 // Bulk is an upstream that answers /N with N bytes, framed as the test says, and anything else with hello. It hangs up behind
-// `most` bytes. Where it `pauses` it waits for `goes_on` behind the first piece.
+// `most` bytes. If it `pauses`, it waits for `goes_on` behind the first piece.
 struct Bulk {
   enum class Framing { length, chunked, close } framing = Framing::length;
   std::size_t most = SIZE_MAX;

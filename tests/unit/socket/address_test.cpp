@@ -1,4 +1,4 @@
-// What Address promises: it reads what users write, writes what it reads, and names the part that is wrong.
+// Address reads what users write, writes what it reads, and names the part that is wrong.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/net/address.h>

@@ -1,4 +1,4 @@
-// What DatagramSocket promises, on plain threads, on fibers and in builds without them.
+// DatagramSocket keeps its promises on plain threads, on fibers and in builds without them.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/net/datagram.h>

@@ -1,4 +1,4 @@
-// What DatagramSocket promises of groups. All of it stays on the loopback interface.
+// DatagramSocket joins groups and sends to them. All traffic stays on the loopback interface.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/net/datagram.h>

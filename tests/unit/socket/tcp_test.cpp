@@ -1,4 +1,4 @@
-// What TcpStream and TcpListener promise, between fibers and between plain threads: the same calls, the same outcomes.
+// TcpStream and TcpListener work alike between fibers and between plain threads: the same calls have the same outcomes.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>

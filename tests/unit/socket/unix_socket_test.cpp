@@ -1,4 +1,4 @@
-// What Unix sockets add to TcpListener: a path that is taken over from the dead, kept from the living, and removed at
+// Unix sockets add a path to TcpListener: it is taken over from a dead process, not from a living one, and removed at
 // the end.
 
 #include <CppUTest/TestHarness.h>

@@ -1,4 +1,4 @@
-// What EventStream promises a handler that streams from its own fiber.
+// EventStream serves a handler that streams from its own fiber.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/events.h>

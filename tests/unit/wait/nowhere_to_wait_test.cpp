@@ -75,7 +75,7 @@ struct Probe : RestingWait {
 
 }  // namespace
 
-// Where nothing can be waited for, a wait fails at once, rather than never to end.
+// If nothing can be waited for, a wait fails at once and does not hang.
 TEST_GROUP_BASE(NowhereToWait, Everywhere) {};
 
 TEST(NowhereToWait, on_a_workers_own_stack_a_wait_is_unsupported) {

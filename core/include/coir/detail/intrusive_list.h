@@ -48,7 +48,7 @@ class IntrusiveQueue {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
   T* front() const noexcept { return first_; }
-  // back is the newest. Where the queue was never filled it is null; of one that was emptied nobody asks.
+  // back is the newest. It is null if the queue was never filled, and invalid once the queue was emptied.
   T* back() const noexcept { return last_; }
 
   void push(T& one) noexcept {

@@ -79,8 +79,8 @@ struct ClientGuard {
 
 struct ClientOptions {
 #if COIR_TLS
-  // Whom to trust, which certificate to show, which keys to pin. Empty: the authorities of the system, which are read
-  // with the first request to https from $SSL_CERT_FILE or where systems keep them.
+  // It names the authorities to trust, the certificate to show and the keys to pin. Empty: the authorities of the
+  // system, which are read with the first request to https from $SSL_CERT_FILE or where systems keep them.
   TlsContext tls = {};
 #endif
   std::uint32_t max_connections = 64;  // open at a time, resting ones included; further requests wait

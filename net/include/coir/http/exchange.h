@@ -120,7 +120,7 @@ class Exchange {
   // is called with 400 or more, in this handler or by coir, and when the handler ends without an answer. It answers with
   // that status, at once; the fields of respond_status are added. If these do not fit in kAddedFieldBytes, or the function
   // does not answer, the status' own words are sent.
-  // What `look` refers to must live as long as the exchange. on_error of coir/http/routes.h calls this.
+  // Objects that `look` refers to must live as long as the exchange. on_error of coir/http/routes.h calls this.
   using ErrorLook = Callable<void(Exchange& exchange, int status)>;
   void answer_errors_by(const ErrorLook& look) noexcept;
 

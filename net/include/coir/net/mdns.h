@@ -55,7 +55,7 @@ const char* bad_name(std::string_view name) noexcept;
 // interface that is up and takes multicast, loopback left out, with the addresses that each has: the name is probed for,
 // announced twice, and both again when a link or an address changes.
 //
-// Beside another responder on the machine, such as avahi, both share the port. What `options` refers to is copied.
+// Beside another responder on the machine, such as avahi, both share the port. Texts that `options` refers to are copied.
 // From a fiber with a stack of 8 KB, from a thread, and without fibers. While nothing happens it holds its records, charged to
 // account::mdns, three descriptors and no buffer.
 // Errors: timed_out (the deadline passed), cancelled; invalid (a name or a service is no good), no_memory, limit (no

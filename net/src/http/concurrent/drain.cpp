@@ -55,7 +55,7 @@ std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {
 
 std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
                                      std::chrono::milliseconds drain_timeout) noexcept {
-  // Where the kernel is short of what the wait takes it is tried again: that is no reason to stop.
+  // If the kernel lacks memory or descriptors for the wait, it is tried again: that is no reason to stop.
   for (;;) {
     const auto signal = wait_signal(signals);
     if (signal && *signal != SIGHUP) break;

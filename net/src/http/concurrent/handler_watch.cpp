@@ -57,7 +57,7 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   return nullptr;
 }
 
-// work is around_work. The next pause reports events of the socket. Where a child uses the exchange there is no watch.
+// work is around_work. The next pause reports events of the socket. While a child uses the exchange there is no watch.
 bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
   auto& self = static_cast<HandlerWatch&>(scope);
   if (!begins) {

@@ -10,7 +10,7 @@
 namespace coir::http {
 namespace {
 
-// What TLS and the C library's functions want below a handler.
+// TLS and functions of the C library need this much stack below a handler.
 constexpr std::size_t kThreadStack = 256_KiB;
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace coir::http {
 // all the time, also for the handler's children and other fibers.
 class KeptHead {
  public:
-  // Of 8 fields, 350 bytes fit.
+  // A head with 8 fields fits if it has at most 350 bytes.
   static constexpr std::size_t kBytes = 608;
 
   // A head that comes in one piece of at most so many bytes is parsed here, so that nothing is moved: take copies the

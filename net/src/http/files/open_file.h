@@ -29,7 +29,7 @@ class OpenFile {
 // status_of is the status that answers -errno of opening a file.
 int status_of(int negative_errno) noexcept;
 
-// await_descriptor closes an idle connection. Where none is idle, it waits for a moment, until `late`: handlers that have lent
+// await_descriptor closes an idle connection. If none is idle, it waits for a moment, until `late`: handlers that have lent
 // their places to others keep their files meanwhile, and one of them is done soon. False: there is no descriptor.
 bool await_descriptor(Exchange& exchange, Deadline late) noexcept;
 

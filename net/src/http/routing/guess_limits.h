@@ -23,7 +23,7 @@ class GuessLimits {
 
   // enter counts a request that waits for a check. Nothing is returned where it is one too many.
   std::optional<Place> enter(std::uint64_t client) noexcept;
-  // leave is called when the check has been made. Where the password was wrong it returns once that may be told; it may
+  // leave is called when the check has been made. If the password was wrong, it returns once that may be told; it may
   // park.
   void leave(Place place, bool wrong) noexcept;
 

@@ -54,7 +54,7 @@ class PollSet {
   }
 
   // each_ready_kept calls `visit` with each kept connection that poll has found ready, which `visit` may take out of
-  // its list. Where a list has changed since watch, because a signal's callback has written to a stream, the rest of
+  // its list. If a list has changed since watch, because a signal's callback has written to a stream, the rest of
   // them wait for the next poll.
   template <class Visit>
   void each_ready_kept(Keeper* keepers, Visit visit) const noexcept {

@@ -8,7 +8,7 @@
 
 namespace coir::http {
 
-// begin_handshake makes the TLS session. Where there are too many handshakes it closes one whose client is silent.
+// begin_handshake makes the TLS session. If there are too many handshakes, it closes one whose client is silent.
 // False: there is no memory.
 bool Session::begin_handshake() noexcept {
   const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);

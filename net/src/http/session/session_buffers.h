@@ -12,7 +12,7 @@
 
 namespace coir::http {
 
-// Where there is more than one session, the buffers of each fill whole pages: those that nobody uses can go.
+// If there is more than one session, the buffers of each fill whole pages: those that nobody uses can go.
 inline constexpr std::size_t kBufferAlignment = kFibers ? port::kPageBytes : alignof(std::max_align_t);
 
 // SessionBuffers is the memory of a session through which bytes move. It goes from one exchange to the next, and a

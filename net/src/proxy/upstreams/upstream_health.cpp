@@ -153,7 +153,7 @@ void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
       go_down(member, asked.error());
     }
   }
-  // Where the last server that was well has failed, those that have hung up may be asked.
+  // If the last server that was well has failed, those that have hung up may be asked.
   serve_line();
   tell(member);
 }

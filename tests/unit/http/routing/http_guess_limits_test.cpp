@@ -1,4 +1,4 @@
-// Whom wrong passwords keep waiting.
+// Wrong passwords keep their own client waiting, and no other.
 
 #include "net/src/http/routing/guess_limits.h"
 

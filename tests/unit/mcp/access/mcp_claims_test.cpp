@@ -119,7 +119,7 @@ TEST(McpClaims, the_subject_names_the_principal_before_the_client_does) {
   CHECK(asked(R"("sub":"s","username":"u","client_id":"c")").who.name() == "s");
   CHECK(asked(R"("username":"u","client_id":"c")").who.name() == "u");
   CHECK(asked(R"("client_id":"c")").who.name() == "c");
-  // Whom a scope keeps out has a name in the log.
+  // A principal that a scope keeps out has a name in the log.
   CHECK(is(asked(R"("sub":"s")"), Verdict::forbidden));
 }
 

@@ -45,7 +45,7 @@ inline constexpr std::size_t kFramePointerRegister = 11;
 inline constexpr std::size_t kParkedPc = COIR_FRAME_LR;
 inline constexpr std::size_t kParkedFramePointer = COIR_FRAME_R4 + 4 * (kFramePointerRegister - 4);
 
-// Where a function with a frame pointer keeps its caller's, and its return address, in bytes from its own.
+// A function with a frame pointer keeps its caller's, and its return address, at these distances from its own, in bytes.
 inline constexpr std::ptrdiff_t kRecordFramePointer = 0;
 inline constexpr std::ptrdiff_t kRecordReturnAddress = 4;
 

@@ -43,7 +43,7 @@ static_assert(sizeof(ParkedFrame) == COIR_FRAME_SIZE);
 inline constexpr std::size_t kParkedPc = COIR_FRAME_RIP;
 inline constexpr std::size_t kParkedFramePointer = COIR_FRAME_RBP;
 
-// Where a function with a frame pointer keeps its caller's, and its return address, in bytes from its own.
+// A function with a frame pointer keeps its caller's, and its return address, at these distances from its own, in bytes.
 inline constexpr std::ptrdiff_t kRecordFramePointer = 0;
 inline constexpr std::ptrdiff_t kRecordReturnAddress = 8;
 
