@@ -93,7 +93,7 @@ int print_credential(const Options& options) noexcept {
   explicit_bzero(memory, sizeof memory);
   if (!made) {
     complain("a name has no colon, blank or control, and 63 bytes at most",
-             {"'", options.hash_for, "': the name is none, or on standard input there is no ",
+             {"'", options.hash_for, "': not a name, or standard input has no ",
               token ? "token of 20 characters or more" : "password"});
     return 2;
   }

@@ -141,9 +141,9 @@ bool take_route(std::string_view prefix, std::span<const Setting> keys, Options&
   std::string_view urls;
   for (const Setting& key : keys) {
     if (std::string_view(key.text).find_first_of(" \t") != std::string_view::npos) {
-      good = key.wrong("leave it out", {"a value with a blank"});
+      good = key.wrong("leave it out", {"the value contains a blank"});
     } else if (is_url(key)) {
-      if (!urls.empty()) good = key.wrong("name all servers in one, with commas between them", {"a second url"});
+      if (!urls.empty()) good = key.wrong("name all servers in one url, with commas between them", {"a second url"});
       urls = std::string_view(key.text).substr(4);
     }
   }

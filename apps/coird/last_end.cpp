@@ -21,8 +21,7 @@ void RunRecord::begin(const Options& options) noexcept {
   auto last = coir::EndRecord::begin(options.state,
                                      {.program = "coird", .version = COIR_VERSION, .log = coir::crash_log_lines});
   if (!last && last.error().sys == EROFS) {
-    warn(
-        {"--state ", options.state, ": it is read-only, and nothing is kept there: how runs end, crash loops, a seed"});
+    warn({"--state ", options.state, ": read-only: coird cannot store there how runs end, crash loops and a seed"});
     return;
   }
   if (!last) {

@@ -106,7 +106,7 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
     for (std::size_t i = 0; i < options.listen_count; ++i) {
       const Options::Listen& wanted = options.listen[i];
       if (found.of[i] == kNextStart && wanted.setting != nullptr && !releases)
-        wanted.setting->wrong("restart coird", {"it counts from the next start on"});
+        wanted.setting->wrong("restart coird", {"takes effect after a restart"});
       if (found.of[i] != kNew || opened.at[i].is_open()) continue;
       // The default address, which is the last one in safe mode.
       if (options.safe && for_all && wanted.setting == nullptr) continue;

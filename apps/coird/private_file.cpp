@@ -87,7 +87,7 @@ std::optional<std::string_view> read_token(const NamedFile& named, const char* c
   const bool visible = std::ranges::all_of(*line, [](char c) { return c > ' ' && c <= '~'; });
   if (line->size() >= kShortest && visible) return line;
   named.wrong("head -c 24 /dev/urandom | base64 makes one",
-              {"its first line is no token of ", kShortest, " characters or more"});
+              {"its first line is not a token of ", kShortest, " characters or more"});
   return std::nullopt;
 }
 

@@ -125,9 +125,9 @@ void tell_restarts(const Options& old, const Options& now) noexcept {
       if (before == nullptr && after == nullptr) break;
       if (before != nullptr && after != nullptr && std::string_view(before->text) == after->text) continue;
       if (after != nullptr) {
-        after->wrong("restart coird", {"it counts from the next start on"});
+        after->wrong("restart coird", {"takes effect after a restart"});
       } else {
-        warn({now.config, ": ", row.name, ": it is gone; restart coird: it counts until then"});
+        warn({now.config, ": ", row.name, ": removed, but still in effect; restart coird"});
       }
       break;
     }
@@ -141,7 +141,7 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
     const Options::Proxied &before = old.applications[i], &after = now.applications[i];
     same = before.prefix == after.prefix && before.urls == after.urls;
   }
-  if (!same) warn({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
+  if (!same) warn({now.config, ": the first route, and routes to FastCGI, take effect after a restart; restart coird"});
 }
 
 bool read_all(Daemon& daemon) noexcept {

@@ -44,12 +44,12 @@ bool take_mqtt(const Setting& setting, Options& options) noexcept {
   if (!url && url.error() == coir::ErrorCode::untrusted) {
     // The line does not repeat it.
     return Setting{setting.row, "...", setting.file, setting.line}.wrong(
-        "name a file of it by --mqtt-password-file: everybody can read a command line",
+        "put it into a file and name that by --mqtt-password-file: everybody can read a command line",
         {"the address holds a password"});
   }
   if (!url) return setting.wrong(kSeeMqtt, {"not an address such as mqtt://user@broker:1883/prefix"});
   if (!url->path.empty() && (url->path.size() > 100 || !coir::mqtt::may_publish(url->path) || url->path.ends_with('/')))
-    return setting.wrong(kSeeMqtt, {"'", url->path, "' begins no topics"});
+    return setting.wrong(kSeeMqtt, {"'", url->path, "' is not a valid topic prefix"});
   if (url->secure && !coir::kTls) return setting.wrong(kSeeMqtt, {"this build has no TLS"});
   options.mqtt = setting.text;
   return true;

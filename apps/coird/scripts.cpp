@@ -79,7 +79,8 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
   if (where.find_first_of("?#%") != where.npos ||
       (is_suffix(where) && (where.size() < 2 || where.find('/') != where.npos)))
     return setting.wrong(kScriptForm, {"neither a path nor the end of a file's name"});
-  if (options.application_count == Options::kMaxApplications) return setting.wrong(kScriptForm, {"too many of them"});
+  if (options.application_count == Options::kMaxApplications)
+    return setting.wrong(kScriptForm, {"more than ", Options::kMaxApplications});
   for (const auto& before : std::span(options.applications).first(options.application_count)) {
     if (before.prefix == where) return setting.wrong(kScriptForm, {"this was given before"});
   }
@@ -109,7 +110,7 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
   }
   for (const auto& given : std::span(options.applications).first(options.application_count)) {
     if (is_suffix(given.prefix) && files == nullptr)
-      return given.setting->wrong("name the folder of the scripts by --root", {"there are no files"});
+      return given.setting->wrong("name the folder of the scripts by --root", {"without root"});
     UpstreamServer servers[UpstreamServer::kMost];
     std::string_view bad;
     const std::size_t servers_count = parse_servers(given.urls, servers, bad);

@@ -29,7 +29,7 @@ void make_state_folder(const Options& options) noexcept {
   if (::access(options.state, F_OK) == 0 || find_owner(options, owner) != nullptr) return;
   if (::mkdir(options.state, 0755) != 0) return;
   if (const int error = owner.changes ? give(options.state, owner) : 0; error != 0)
-    warn({options.state, ": it does not belong to whom coird becomes: ", coir::Error::from_errno(error)});
+    warn({options.state, ": not owned by the user of --user: ", coir::Error::from_errno(error)});
   // Else a loss of power could take the folder, with all that was written there.
   auto parent = coir::File::open(InFolder(options.state, "..").text);
   if (parent) static_cast<void>(parent->sync());

@@ -77,7 +77,7 @@ void TlsStart::start(const Options& options) noexcept {
     if (make(options)) {
       say({kServed});
     } else {
-      complain("mend that, and send SIGHUP", {"nothing is served with TLS"});
+      complain("correct it, then send SIGHUP", {"nothing is served with TLS"});
     }
   });
   if (!fiber_.started()) complain("restart coird", {"nothing is served with TLS: ", fiber_.error()});

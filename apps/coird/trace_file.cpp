@@ -14,6 +14,6 @@ bool open_trace(const Options& options, int& fd) noexcept {
   if (file.error == 0 && ::ftruncate(file.fd, 0) != 0) file.error = errno;
   fd = file.fd;
   return file.error == 0 ||
-         options.wrong("trace", options.trace, "name a file that coird can write, in a folder that there is",
+         options.wrong("trace", options.trace, "name a file that coird can write, in a folder that exists",
                        {coir::Error::from_errno(file.error)});
 }

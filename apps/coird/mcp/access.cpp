@@ -74,7 +74,7 @@ bool McpAccess::open_introspection(const McpOptions& options, const coir::mcp::A
   auto made = coir::mcp::Introspection::create(asked);
   if (!made)
     return all_->wrong("mcp-introspect", options.introspect, "such as https://id.example/introspect",
-                       {"it, or the content of mcp-client-file: ", made.error()});
+                       {"this address, or the content of mcp-client-file: ", made.error()});
   introspection_.emplace(std::move(*made));
   return true;
 }

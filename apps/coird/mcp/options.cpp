@@ -111,9 +111,9 @@ bool check_mcp(const Options& options) noexcept {
                          {"without the tool"});
   if (mcp.issuer == nullptr) return true;
   if (mcp.token_file != nullptr)
-    return options.wrong("mcp-issuer", mcp.issuer, kSeeMcpHelp, {"beside mcp-token-file: one of them judges"});
+    return options.wrong("mcp-issuer", mcp.issuer, kSeeMcpHelp, {"conflicts with mcp-token-file"});
   if (mcp.jwt_key != nullptr && mcp.introspect != nullptr)
-    return options.wrong("mcp-jwt-key", mcp.jwt_key, kSeeMcpHelp, {"beside mcp-introspect: one of them judges"});
+    return options.wrong("mcp-jwt-key", mcp.jwt_key, kSeeMcpHelp, {"conflicts with mcp-introspect"});
 #if !COIR_TLS
   return options.wrong("mcp-issuer", mcp.issuer, "build it with -DCOIR_TLS=ON",
                        {"this coird was built without COIR_TLS"});

@@ -103,8 +103,8 @@ bool take_all(int count, char** arguments, Options& options) noexcept {
 bool check_metrics(const Options& options) noexcept {
   if (!options.metrics_apart || !options.no_metrics) return true;
   const Setting* const none = options.settings.last_of(*find_row("no-metrics"));
-  if (none->file != nullptr) return none->wrong("leave one of them out", {"beside metrics-listen"});
-  return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
+  if (none->file != nullptr) return none->wrong("leave one of them out", {"conflicts with metrics-listen"});
+  return complain(kSeeHelp, {"--no-metrics conflicts with --metrics-listen"});
 }
 
 // check_together looks at what only all options tell.

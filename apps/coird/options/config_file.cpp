@@ -34,7 +34,7 @@ class ConfigReader {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
     static_cast<void>(::ini_parse_stream(&next_line, this, &take_line, this));
     end_route();
-    if (count_ == 0 && good_) good_ = complain(kConfigCure, {name_, ": no option in it"});
+    if (count_ == 0 && good_) good_ = complain(kConfigCure, {name_, ": it sets no option"});
     return good_;
   }
 
@@ -59,7 +59,7 @@ class ConfigReader {
     const std::size_t begin = std::min(line.find_first_not_of(" \t\r\n\v\f"), line.size());
     const bool begins_section = line.substr(begin).starts_with('[');
     if (line.size() <= kMostLine + 1 && !(begins_section && line.find(']') == line.npos)) return true;
-    wrong(read_lines_, "write KEY = VALUE or [SECTION], 2045 bytes at most", {"not a line of it"});
+    wrong(read_lines_, "write KEY = VALUE or [SECTION], 2045 bytes at most", {"not a valid line"});
     // The keys behind it belong to a section that nobody can name.
     if (begins_section) {
       end_route();
@@ -110,7 +110,7 @@ class ConfigReader {
   void take(std::string_view key, const char* value) noexcept {
     if (!known_) return;
     if (value == nullptr) {
-      wrong(line_, "write KEY = VALUE; of an option without a value, yes or no", {key, ": a value is missing"});
+      wrong(line_, "write KEY = VALUE; for an option without a value, yes or no", {key, ": a value is missing"});
     } else if (route_.data() != nullptr) {
       take_route_key(key, value);
     } else if (section_ == nullptr && key == "include") {
@@ -131,7 +131,7 @@ class ConfigReader {
     }
     const char* const section = section_text(row->section).name;
     if (section == nullptr) {
-      wrong(line_, "give it on the command line", {key, ": not for a file"});
+      wrong(line_, "give it on the command line", {key, ": not allowed in a file"});
       return;
     }
     if (section_ != section) {
@@ -191,7 +191,7 @@ class ConfigReader {
         const std::string_view key = each.text;
         if (&each == &*own) continue;
         if ((!key.starts_with("try=") && !key.starts_with("buffer=")) || key.find(' ') != key.npos)
-          return each.wrong("leave it out", {"not a key beside fastcgi"});
+          return each.wrong("leave it out", {"conflicts with fastcgi"});
         whole.add(" ", key);
       }
       if (!whole.fits()) return own->wrong("name fewer addresses", {"too long"});

@@ -10,7 +10,7 @@ bool take_host(const Setting& setting, Options& options) noexcept {
   if (options.host_count == Options::kMaxHosts) return setting.wrong({"more than ", Options::kMaxHosts, " names"});
   const bool v6 = std::ranges::count(host, ':') > 1 && (!host.starts_with('[') || host.ends_with(']'));
   if (host.empty() || host.find_first_of("/@, ") != host.npos || (!v6 && host.find(':') != host.npos))
-    return setting.wrong("such as board.lan, 203.0.113.7, or * for any", {"not a name without scheme and port"});
+    return setting.wrong("such as board.lan, 203.0.113.7, or * for any", {"has a scheme or a port, or is not a name"});
   options.hosts[options.host_count++] = host;
   return true;
 }

@@ -33,7 +33,7 @@ constexpr Needs kNeeds[] = {
     {"mqtt-interval", "mqtt"},
     {"mcp-token-file", "mcp"},
     {"mcp-issuer", "mcp-jwt-key", "mcp-introspect", ": its tokens could not be checked"},
-    {"mcp-issuer", "mcp-audience", nullptr, ": a token names whom it is for"},
+    {"mcp-issuer", "mcp-audience", nullptr, ": a token names its audience"},
     {"mcp-issuer", "mcp"},
     {"mcp-audience", "mcp-issuer"},
     {"mcp-jwt-key", "mcp-issuer"},

@@ -28,14 +28,14 @@ bool take_cache_rule(const Setting& setting, Options& options) noexcept {
   if (options.cache_rule_count == Options::kMaxCacheRules)
     return setting.wrong({"more than ", Options::kMaxCacheRules, " rules"});
   const std::string_view rule = setting.text;
-  if (!is_visible(rule)) return setting.wrong({"a rule is not visible text"});
+  if (!is_visible(rule)) return setting.wrong({"not visible text"});
   const std::size_t equals = rule.find('=');
   if (equals == rule.npos || equals == 0 || equals + 1 == rule.size())
     return setting.wrong({"not PATTERN=VALUE, such as '*.css=max-age=3600'"});
   const std::string_view pattern = rule.substr(0, equals), value = rule.substr(equals + 1);
   if (value.size() > kLongest) return setting.wrong({"the value is longer than ", kLongest, " bytes"});
   if (!pattern.starts_with('/') && pattern.find('/') != pattern.npos)
-    return setting.wrong({"a pattern with a slash begins with one"});
+    return setting.wrong({"a pattern with a slash must begin with a slash"});
   options.cache_rules[options.cache_rule_count++] = {pattern, value};
   return true;
 }

@@ -34,7 +34,7 @@ ProxyTable::~ProxyTable() {
 std::expected<bool, RouteFault> ProxyTable::add(std::string_view line) noexcept {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
   if (line.size() > kMostLine)
-    return table_fault(line.substr(0, 32), "the line is longer than 2048 bytes", "say less in it");
+    return table_fault(line.substr(0, 32), "the line is longer than 2048 bytes", "shorten it");
   ProxyRoute* const made = make_charged<ProxyRoute>(line.size(), line.size());
   if (made == nullptr) return table_fault(line.substr(0, line.find(' ')), "no memory for the route", "see --memory");
   const auto read = read_line(*made, line);

@@ -72,7 +72,7 @@ Result add_weights(std::string_view word, std::string_view list, RouteLine& rout
     const std::string_view digits = next_item(list);
     unsigned weight = 0;
     for (const char c : digits.substr(0, 4)) weight = is_digit(c) ? weight * 10 + static_cast<unsigned>(c - '0') : 1000;
-    if (digits.empty() || weight < 1 || weight > 100) return fault(word, "a weight that is none", "1 to 100");
+    if (digits.empty() || weight < 1 || weight > 100) return fault(word, "not a weight", "1 to 100");
     route.weights[i] = static_cast<unsigned char>(weight);
   }
   return true;
@@ -80,7 +80,7 @@ Result add_weights(std::string_view word, std::string_view list, RouteLine& rout
 
 // add_names takes a list of hosts, or one.
 Result add_names(std::string_view word, std::string_view value, bool many, std::string_view& into) noexcept {
-  if (!into.empty()) return fault(word, "said twice", "say it once, hosts separated by commas");
+  if (!into.empty()) return fault(word, "given twice", "give it once, with commas between hosts");
   if (has_empty_item(value) || (!many && value.find(',') != value.npos))
     return fault(word, "not a host", "such as host=board.example");
   into = value;
@@ -150,7 +150,7 @@ Result add_body_rate(std::string_view word, std::string_view value, RouteLine& r
 
 Result add_most(std::string_view word, std::string_view value, std::uint32_t& into) noexcept {
   const auto most = parse_number(value, 1, 1'000'000);
-  if (!most) return fault(word, "not a number of them", "1 to 1000000, such as max-waiting=100 or max-connections=20");
+  if (!most) return fault(word, "not a number", "1 to 1000000, such as max-waiting=100 or max-connections=20");
   into = static_cast<std::uint32_t>(*most);
   return true;
 }
@@ -206,7 +206,7 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "max-waiting") return add_most(word, value, route.max_waiting);
   if (key == "max-connections") return add_most(word, value, route.max_connections);
   if (key == "rest-idle") return add_time(word, value, route.rest_idle);
-  return fault(word, "not known", "coird's README.md has a table of them; host=, balance= and rate= are some");
+  return fault(word, "no such key", "such as host=, balance= or rate=; coird's README.md lists all");
 }
 
 }  // namespace

@@ -99,17 +99,18 @@ std::expected<bool, RouteFault> check_servers(std::string_view prefix, std::stri
     if (first.empty()) first = url;
     if (++count > UpstreamServer::kMost) return fault(prefix, "more than 16 servers", "name fewer");
     if (url.starts_with("unix:")) {
-      if (!Address::parse(url)) return fault(url, "no path of a Unix socket", "such as unix:/run/app.sock");
-      if (!path_of(first).empty()) return fault(url, "all servers of a prefix have the same path", "unix: has none");
+      if (!Address::parse(url)) return fault(url, "not the path of a Unix socket", "such as unix:/run/app.sock");
+      if (!path_of(first).empty())
+        return fault(url, "the servers of a prefix must have the same path", "a Unix socket has no path");
       continue;
     }
     const auto parsed = parse_url(url);
     if (!parsed) return fault(url, "no address of http, https or a Unix socket", kForm);
     if (parsed->user_info.data() != nullptr || parsed->query.data() != nullptr)
       return fault(url, "a user or a query is not passed on", "leave it out");
-    if (parsed->secure && !kTls) return fault(url, "this build has no TLS", "ask by http");
+    if (parsed->secure && !kTls) return fault(url, "this build has no TLS", "use http");
     if (path_of(url) != path_of(first))
-      return fault(url, "all servers of a prefix have the same path", "make two routes of them");
+      return fault(url, "the servers of a prefix must have the same path", "make two routes");
     secure = secure || parsed->secure;
   } while (!rest.empty());
   return secure;
