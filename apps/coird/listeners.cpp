@@ -105,8 +105,6 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
     if (releases && server == nullptr) break;
     for (std::size_t i = 0; i < options.listen_count; ++i) {
       const Options::Listen& wanted = options.listen[i];
-      if (found.of[i] == kNextStart && wanted.setting != nullptr && !releases)
-        wanted.setting->wrong("restart coird", {"takes effect after a restart"});
       if (found.of[i] != kNew || opened.at[i].is_open()) continue;
       // The default address, which is the last one in safe mode.
       if (options.safe && for_all && wanted.setting == nullptr) continue;
@@ -189,8 +187,10 @@ void Listeners::settle(const Options& options, OpenedListeners& opened, coir::ht
     say({"no longer listening on ", AddressText(serving_[k].at.address).text()});
   }
   for (std::size_t i = 0; i < options.listen_count; ++i) {
-    if (!opened.serves[i]) continue;
     const Options::Listen& wanted = options.listen[i];
+    if (found.of[i] == kNextStart && wanted.setting != nullptr)
+      wanted.setting->wrong("restart coird", {"takes effect after a restart"});
+    if (!opened.serves[i]) continue;
     Serving& place = *std::ranges::find(serving_, false, &Serving::used);
     place = {.at = wanted, .bound = opened.bound[i], .used = true, .number = opened.number[i]};
     place.at.setting = nullptr;  // which may be gone before the listener

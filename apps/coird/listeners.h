@@ -27,7 +27,7 @@ class Listeners {
   static constexpr std::uint8_t kMetrics = 1;
 
   // open binds each address of `options` that is not bound yet. An address that changes between plain, TLS and metrics,
-  // and the first one with TLS of a coird that serves, wait for a restart: a line names it. An address that another one
+  // and the first one with TLS of a coird that serves, wait for a restart. An address that another one
   // with the same port covers, such as *:80 and 127.0.0.1:80, cannot be bound beside that: `server` closes the old one
   // first, when all others are bound. False: an address cannot be bound; a line has said which, and all is as it was.
   // take_back makes it so after a success. In safe mode such an address is left out, and the default one is the last resort.
@@ -43,7 +43,7 @@ class Listeners {
                            coir::TlsContextSlot* tls) noexcept;
 
   // settle, behind serve, closes what `options` no longer name. A line names each address, with the port that the kernel
-  // chose. It cannot fail. In a build with fibers: from a fiber.
+  // chose, and each that waits for a restart. It cannot fail. In a build with fibers: from a fiber.
   void settle(const Options& options, OpenedListeners& opened, coir::http::Server& server) noexcept;
 
   // ports is what multicast DNS announces: those of the listeners that the first call of settle left.

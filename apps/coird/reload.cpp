@@ -156,12 +156,12 @@ bool read_all(Daemon& daemon) noexcept {
     warn({kStays});
     return false;
   }
-  tell_restarts(old, now);
-  tell_routes_restart(old, now);
   if (!have_count(daemon, now)) {
     warn({kStays});
     return false;
   }
+  tell_restarts(old, now);
+  tell_routes_restart(old, now);
   say({now.config, " read again"});
   return true;
 }
