@@ -47,8 +47,8 @@ int printed() noexcept;
 // opened: no connection may take a number to which lines are written.
 void fill_standard_streams() noexcept;
 
-// complain writes the line "coird: WHAT (CURE)" to standard error, as an error of the log, and returns false. A `what` that is too long is cut,
-// its cure is not.
+// complain writes the line "coird: WHAT (CURE)" to standard error, as an error of the log, and returns false. A `what`
+// that is too long is cut, its cure is not.
 bool complain(const char* cure, std::initializer_list<Word> what) noexcept;
 
 // complain_at does so of a line of a file: "coird: FILE:LINE: WHAT; CURE".

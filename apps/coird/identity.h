@@ -15,10 +15,12 @@ struct Identity {
 // find_owner looks the user and the group up, and says nothing. Null, or the option whose name there is not.
 const char* find_owner(const Options& options, Identity& identity) noexcept;
 
-// find_identity looks all names up. False: one line has said which there is not. Safe mode starts all the same: started by root, and
-// with no user that there is, coird becomes the owner of the folder of --state, as the line that names a user may be what is wrong; if
-// that is root, nobody in the place of a user that there is not. Started by another user it becomes nobody else.
+// find_identity looks all names up. False: one line has said which there is not. Safe mode starts all the same: started
+// by root, and with no user that there is, coird becomes the owner of the folder of --state, as the line that names a
+// user may be what is wrong; if that is root, nobody in the place of a user that there is not. Started by another user
+// it becomes nobody else.
 [[nodiscard]] bool find_identity(const Options& options, Identity& identity) noexcept;
 
-// become gives up what the process may do more than they, for good. Before the run, as the kernel does so for one thread. False: one line has said why not.
+// become gives up what the process may do more than they, for good. Before the run, as the kernel does so for one
+// thread. False: one line has said why not.
 [[nodiscard]] bool become(const Identity& identity) noexcept;

@@ -127,7 +127,8 @@ void take_up(SelfSigned& fresh) noexcept {
 }
 
 // renew has g_own hold a certificate for all names of this machine, by the key that it holds, or by a new one where
-// there is none and `may_make` allows it. A damaged certificate may still look like one, and is issued again. Takes 12 KB of stack.
+// there is none and `may_make` allows it. A damaged certificate may still look like one, and is issued again. Takes 12
+// KB of stack.
 [[gnu::noinline]] Renewal renew(bool may_make, std::optional<coir::TlsContext>& context) noexcept {
   const OwnNames names;
   if (g_own.whole) context = context_of(g_own.view());

@@ -33,7 +33,8 @@ std::optional<coir::File> open_private(const NamedFile& named, const char* cure)
 // secrets_are_for is called once, before any secret is read, with whom coird becomes by --user or --group.
 void secrets_are_for(uid_t user, gid_t group) noexcept;
 
-// give_secret gives a file of root's, which coird reads again later, to whom coird becomes. Else, and afterwards, it does nothing.
+// give_secret gives a file of root's, which coird reads again later, to whom coird becomes. Else, and afterwards, it
+// does nothing.
 void give_secret(int fd) noexcept;
 
 // read_secret_line reads the first line of such a file into `room`. Nothing: one line has said why not.

@@ -11,8 +11,8 @@ void recall_state(const char* folder) noexcept;
 // tell_clock says that the clock is behind that floor, if it is, and what to do. After recall_state.
 void tell_clock(const char* folder) noexcept;
 
-// wait_for_randomness waits for the kernel's random numbers, for 20 seconds at most, and says so. False: there are none. Before the
-// run, or from a fiber.
+// wait_for_randomness waits for the kernel's random numbers, for 20 seconds at most, and says so. False: there are
+// none. Before the run, or from a fiber.
 bool wait_for_randomness() noexcept;
 
 // keep_state leaves a new seed and the time, if it is known, for the next run. Before the run, in it and after it.

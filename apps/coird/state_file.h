@@ -22,8 +22,8 @@ void make_state_folder(const Options& options) noexcept;
 // remove_leftovers removes the temporary files that kills have left there, unless a coirctl writes there now.
 void remove_leftovers(const char* folder) noexcept;
 
-// open_state opens a file to read or to write it. coird may still be root, and the folder is another user's: it follows no link, and waits
-// for no pipe.
+// open_state opens a file to read or to write it. coird may still be root, and the folder is another user's: it follows
+// no link, and waits for no pipe.
 std::expected<coir::File, coir::Error> open_state(const char* path, int access = O_RDONLY) noexcept;
 
 // read_state reads a file into `room`, and returns its content without the sum. Nothing: there is none, or it cannot be

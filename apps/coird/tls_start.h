@@ -16,9 +16,10 @@
 #include <coir/mutex.h>
 #endif
 
-// TlsStart makes the context of the listeners with TLS. A key and a handshake need random numbers: on a board whose kernel has none
-// yet the context is made once it has them, and whatever needs no TLS is served meanwhile. The start waits for them in a build
-// without fibers, and where coird's own certificate could not be read or kept later, as another user.
+// TlsStart makes the context of the listeners with TLS. A key and a handshake need random numbers: on a board whose
+// kernel has none yet the context is made once it has them, and whatever needs no TLS is served meanwhile. The start
+// waits for them in a build without fibers, and where coird's own certificate could not be read or kept later, as
+// another user.
 class TlsStart {
  public:
   TlsStart() noexcept = default;

@@ -123,6 +123,9 @@ public_floors() {
 } >"$found"
 none "an include of a public header climbs no floor either"
 
+find net/src -type f ! -name README.md | sed 's,/[^/]*$,,' | sort | uniq -c | awk '$1 > 20 { print $2 ": " $1 " files" }' >"$found"
+none "a room of net has at most 20 files"
+
 # Unit tests lie in the room of the code that they test.
 find tests/unit -name '*_test.cpp' | sort | while read -r file; do
   room=$(dirname "${file#tests/unit/}")

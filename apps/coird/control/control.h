@@ -19,9 +19,9 @@ struct Daemon;
 // Control answers coirctl on the Unix socket of --control, of mode 0600: root and coird's own user are served, as the
 // kernel tells who they are. With --control-readers the mode is 0660, and others that may connect read, but do not steer. A
 // request is one line, "1 VERB text" or "1 VERB json"; 1 is the number of this protocol. The answer is a line, "coird 1
-// VERSION ok" or "coird 1 VERSION error WHY", then the text, then the end. "1 log text LEVEL" is for lines that matter so much, "1 log follow N LEVEL",
-// or follow-json, for those from number N on, "1 pins text NAME read", on or off, for one pin. Behind the trace are a NUL and
-// the number of its bytes, if all of it was sent.
+// VERSION ok" or "coird 1 VERSION error WHY", then the text, then the end. "1 log text LEVEL" is for lines that matter
+// so much, "1 log follow N LEVEL", or follow-json, for those from number N on, "1 pins text NAME read", on or off, for
+// one pin. Behind the trace are a NUL and the number of its bytes, if all of it was sent.
 //
 // It is no part of the HTTP server, so that it works when that refuses everybody: one fiber of its own takes one request
 // after the other, in memory that account "control" and the stacks' account are charged for at the start. A client has

@@ -74,8 +74,9 @@ bool ended_early(const coir::PastEnd& run) noexcept {
   return told && run.end != coir::End::clean && ms < kShortMs;
 }
 
-// may_bind tells whether safe mode listens there. The user that coird becomes may have written `copied` addresses, and coird is still
-// root: it makes and removes no file at a path of that user's choice. A certificate may be what is wrong.
+// may_bind tells whether safe mode listens there. The user that coird becomes may have written `copied` addresses, and
+// coird is still root: it makes and removes no file at a path of that user's choice. A certificate may be what is
+// wrong.
 bool may_bind(const Options::Listen& at, bool copied) noexcept {
   const bool from_file = at.setting != nullptr && at.setting->file != nullptr;
   return !at.tls && !(copied && from_file && at.address.family() == coir::Address::Family::unix_path);

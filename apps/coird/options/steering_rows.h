@@ -62,8 +62,7 @@ inline constexpr Row kSteeringRows[] = {
         .of("COIR_DASHBOARD"),
     row(Section::process, Kind::text, "pin", "NAME",
         "a pin that coirctl pins may read and switch: a name of the board such as GP14, CONTROLLER:LINE, or a number "
-        "of "
-        "sysfs; up to 16 times",
+        "of sysfs; up to 16 times",
         built(coir::kFibers, take_pin))
         .of("fibers")
         .repeats(),

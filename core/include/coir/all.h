@@ -50,7 +50,8 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 // rest, which are waited for, and its error is returned. Nothing is allocated: results lie in the caller's frame.
 //
 // Other errors: cancelled and timed_out of the caller (all bodies have ended by then); limit and no_memory where no
-// fiber can start; deadlock of a full nursery around it (coir/nursery.h); unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
+// fiber can start; deadlock of a full nursery around it (coir/nursery.h); unsupported where nothing can be waited for
+// (core/README.md tells where), or no runtime runs.
 template <class... F>
 [[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
   std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;

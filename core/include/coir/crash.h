@@ -38,7 +38,8 @@ struct Crash {
 // `told` puts back what was before. Error: no_memory (for the calling thread's signal stack).
 std::expected<void, Error> on_crash(void (*told)(const Crash& crash) noexcept) noexcept;
 
-// build_id, in build_id.cpp, is what the linker has written into the program to tell its builds apart; empty if it has written nothing.
+// build_id, in build_id.cpp, is what the linker has written into the program to tell its builds apart; empty if it has
+// written nothing.
 std::span<const unsigned char> build_id() noexcept;
 
 }  // namespace coir

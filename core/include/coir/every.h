@@ -36,8 +36,8 @@ class Beat {
 // or a std::expected<void, Error>. Runs never overlap. Their times do not drift: each is a whole number of intervals
 // after the first, on the monotonic clock, and times that a long run has missed are skipped.
 //
-// From a fiber or a plain thread, and in a build without fibers. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
-// unsupported (on a worker's own stack).
+// From a fiber or a plain thread, and in a build without fibers. Errors: the job's; cancelled, timed_out; invalid (the
+// interval is zero or less); unsupported (on a worker's own stack).
 template <std::invocable F>
 [[nodiscard]] std::expected<void, Error> every(std::chrono::nanoseconds interval, F&& job) {
   if (interval.count() <= 0) return std::unexpected(Error(ErrorCode::invalid));

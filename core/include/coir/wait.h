@@ -16,8 +16,8 @@
 
 namespace coir {
 
-// wait returns when `fd` may be read or written without blocking, or has urgent news (POLLPRI), when it has hung up or failed (the next system call
-// tells which), when the deadline passes, or when the caller is cancelled.
+// wait returns when `fd` may be read or written without blocking, or has urgent news (POLLPRI), when it has hung up or
+// failed (the next system call tells which), when the deadline passes, or when the caller is cancelled.
 //
 // This is the one place where network code blocks. On a fiber it parks the fiber; on a plain thread, and in a build
 // without fibers, it is poll(2). `fd` must be non-blocking, and on a fiber it must be closed by coir::close_fd, for the

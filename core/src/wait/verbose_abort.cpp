@@ -1,6 +1,7 @@
-// The function that a C++ library's headers call where the library would throw (std::expected::value on an error, string_view::substr
-// past the end), and where a hardened build finds a broken promise: a programming error, which ends the process with
-// the line of coir/detail/fatal.h. Weak, so that a program that does link a C++ library keeps that library's.
+// The function that a C++ library's headers call where the library would throw (std::expected::value on an error,
+// string_view::substr past the end), and where a hardened build finds a broken promise: a programming error, which ends
+// the process with the line of coir/detail/fatal.h. Weak, so that a program that does link a C++ library keeps that
+// library's.
 
 #include <version>
 

@@ -209,8 +209,8 @@ struct EventClientOptions {
   std::chrono::milliseconds longest_pause{300'000};
 };
 
-// EventClient (event_client.cpp) follows a stream of events (WHATWG HTML, 9.2), as a browser's EventSource does: when the stream ends or
-// breaks it connects anew after a pause, and asks to go on behind the last event that came.
+// EventClient (event_client.cpp) follows a stream of events (WHATWG HTML, 9.2), as a browser's EventSource does: when
+// the stream ends or breaks it connects anew after a pause, and asks to go on behind the last event that came.
 //
 //   auto events = EventClient::create(client, {.url = "http://board/events"});
 //   while (auto event = events->next()) show(event->data);

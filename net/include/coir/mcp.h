@@ -262,8 +262,9 @@ class McpServer {
   // part of the program. server.cpp
   explicit McpServer(const McpServerOptions& options) noexcept;
 
-  // create takes memory for the tables. For options that come from outside. Errors: no_memory, invalid (a tool without a function, two of one name, a name
-  // that the protocol does not allow, a limit of 0), unsupported (a state_key, in a build without TLS, which signs none).
+  // create takes memory for the tables. For options that come from outside. Errors: no_memory, invalid (a tool without
+  // a function, two of one name, a name that the protocol does not allow, a limit of 0), unsupported (a state_key, in a
+  // build without TLS, which signs none).
   [[nodiscard]] static std::expected<McpServer, Error> create(const McpServerOptions& options) noexcept;
 
   McpServer(McpServer&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}

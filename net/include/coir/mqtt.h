@@ -38,8 +38,9 @@ extern Account mqtt;  // clients; their buffers are of account::buffers
 
 namespace coir::mqtt {
 
-// is_topic (topic.cpp) tells whether a message may be published under `text` (MQTT 3.1.1, 4.7): 1 to 65,535 bytes of UTF-8 without
-// NUL and without the wildcards `+` and `#`. Topics that begin with `$` are the broker's own. Any context.
+// is_topic (topic.cpp) tells whether a message may be published under `text` (MQTT 3.1.1, 4.7): 1 to 65,535 bytes of
+// UTF-8 without NUL and without the wildcards `+` and `#`. Topics that begin with `$` are the broker's own. Any
+// context.
 [[nodiscard]] bool is_topic(std::string_view text) noexcept;
 [[nodiscard]] bool may_publish(std::string_view topic) noexcept;
 
@@ -196,8 +197,8 @@ class MqttClient {
   // behind messages. Errors: timed_out, cancelled, end_of_stream, unsupported.
   [[nodiscard]] std::expected<void, Error> flush(Deadline deadline = Deadline::never()) noexcept;
 
-  // close takes leave of the broker, which then does not publish the will, and ends run, an attempt to connect too. Queued messages stay in the
-  // queue's file. Idempotent; any fiber or thread.
+  // close takes leave of the broker, which then does not publish the will, and ends run, an attempt to connect too.
+  // Queued messages stay in the queue's file. Idempotent; any fiber or thread.
   void close() noexcept;
 
   bool connected() const noexcept;

@@ -184,8 +184,8 @@ template <std::invocable<TcpStream&&> F>
   }
 }
 
-// connect (connect.cpp) makes a connection to a host: its name is resolved (coir/net/address.h; an address needs no lookup), and of
-// its addresses the first that accepts is taken, IPv6 and IPv4 in turn, the resolver's best first.
+// connect (connect.cpp) makes a connection to a host: its name is resolved (coir/net/address.h; an address needs no
+// lookup), and of its addresses the first that accepts is taken, IPv6 and IPv4 in turn, the resolver's best first.
 //
 //   auto stream = coir::connect("time.example", 80, Deadline::after(5s));
 //   if (!stream) return complain(describe(stream.error()));

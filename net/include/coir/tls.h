@@ -242,7 +242,8 @@ class TlsStream : public Stream {
   bool resumed() const noexcept;          // whether the handshake took up an earlier session
 
   // ticket takes the latest ticket that the server has given, of a client's session: by TLS 1.2 it comes with the
-  // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. Errors: not_found (none has come, or the context is without), no_memory.
+  // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. Errors: not_found (none has
+  // come, or the context is without), no_memory.
   [[nodiscard]] std::expected<TlsTicket, Error> ticket() noexcept;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace coir {
 
-// FirstSecret is a key that is drawn when it is first needed: a board that has just started has no random numbers yet. It is wiped
-// at its end. From several fibers and threads at once.
+// FirstSecret is a key that is drawn when it is first needed: a board that has just started has no random numbers yet.
+// It is wiped at its end. From several fibers and threads at once.
 class FirstSecret {
  public:
   static constexpr std::size_t kBytes = 32;

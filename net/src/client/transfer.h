@@ -107,7 +107,8 @@ struct Transfer final : OutboundExchange {
   Outcome send_more(std::string_view bytes) noexcept;
   Outcome send_upload() noexcept;
 
-  // redirects.cpp: leaves_out_expect prepares the request without Expect where a server has refused that. follow prepares the request that a redirect asks for. False: the response is the answer.
+  // redirects.cpp: leaves_out_expect prepares the request without Expect where a server has refused that. follow
+  // prepares the request that a redirect asks for. False: the response is the answer.
   bool leaves_out_expect() noexcept;
   std::expected<bool, Error> follow() noexcept;
   void drain() noexcept;

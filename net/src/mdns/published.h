@@ -16,8 +16,8 @@ namespace coir::mdns {
 using Set = std::uint32_t;
 
 inline constexpr unsigned kAddress4 = 0, kAddress6 = 1, kReverse = 2, kHostNone = 3, kReverseNone = 4, kHostKinds = 5;
-// The records of each service, behind those of the host: the pointer to it from its type, its place, its text, its type's listing,
-// and that it has nothing else.
+// The records of each service, behind those of the host: the pointer to it from its type, its place, its text, its
+// type's listing, and that it has nothing else.
 inline constexpr unsigned kPointer = 0, kPlace = 1, kText = 2, kListing = 3, kServiceNone = 4, kServiceKinds = 5;
 inline constexpr unsigned kKinds = kHostKinds + kServiceKinds * kMostServices;
 static_assert(kKinds <= 32);

@@ -47,9 +47,9 @@ struct PooledConnection : RestingWatch {
   bool reused = false;         // it has carried a request before
 };
 
-// ConnectionPool keeps connections between requests, the latest used first, and counts all that are open. Connections that rest in
-// it are closed when memory is short. From fibers and threads; a pool that watches, from fibers of one run alone, and it
-// is destroyed inside that run or behind its end.
+// ConnectionPool keeps connections between requests, the latest used first, and counts all that are open. Connections
+// that rest in it are closed when memory is short. From fibers and threads; a pool that watches, from fibers of one run
+// alone, and it is destroyed inside that run or behind its end.
 class ConnectionPool {
  public:
   struct Rules {

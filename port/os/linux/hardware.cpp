@@ -56,7 +56,8 @@ void sort_by_name(std::span<Thing> things) noexcept {
 }
 
 // convert_chosen writes the channel to a converter of CVITEK's and reads it. The driver remembers one channel for everybody: the
-// file's lock says who converts, so that no other process of ours chooses another channel in between. Kernels may lack such locks.
+// file's lock says who converts, so that no other process of ours chooses another channel in between. Kernels may lack
+// such locks.
 int convert_chosen(int root, const Path& converter, std::uint32_t channel, std::int32_t& raw) noexcept {
   const Descriptor chosen(open_file(root, converter, true));
   if (chosen.get() < 0) return -chosen.get();

@@ -40,8 +40,9 @@ class FiberRef {
 
   // cancel marks the fiber and ends the wait that it is in, or enters next, with `cancelled`. It stays marked: every
   // later wait fails at once, but for those behind a Shield. The nurseries, groups and pools that it has made outside a
-  // Shield are cancelled with it at once, whatever it does meanwhile, and those that it makes later. The first `reason`, a literal or null, is what
-  // cancel_reason() tells the fiber. Any thread, any fiber, itself included. Error: stale.
+  // Shield are cancelled with it at once, whatever it does meanwhile, and those that it makes later. The first
+  // `reason`, a literal or null, is what cancel_reason() tells the fiber. Any thread, any fiber, itself included.
+  // Error: stale.
   [[nodiscard]] std::expected<void, Error> cancel(const char* reason = nullptr) const noexcept;
 
   bool alive() const noexcept;

@@ -122,8 +122,8 @@ constexpr detail::BearerGate<detail::Kept<Check>> require_bearer(Check&& check, 
   return {std::forward<Check>(check), realm};
 }
 
-// CredentialStore (credential_store.cpp) knows who may ask for something: people by a name and a password, programs by a token, of both the
-// hashes alone. In a build with TLS only.
+// CredentialStore (credential_store.cpp) knows who may ask for something: people by a name and a password, programs by
+// a token, of both the hashes alone. In a build with TLS only.
 //
 //   auto store = CredentialStore::create();
 //   if (auto loaded = store->load(text); !loaded) complain(loaded.error().line);
@@ -141,8 +141,8 @@ constexpr detail::BearerGate<detail::Kept<Check>> require_bearer(Check&& check, 
 // A client that guesses passwords locks out no other. Checks are made in the order of their requests, and one client
 // address (an IPv6 /64) gets at most three quarters of the places to wait in. From the third wrong password of an address on,
 // the verdict on each wrong one is delayed, at first by 50 ms and twice as long each time up to 3.2 s. A right one is
-// answered at once: a client that guesses waits, and the queue stays short. Ten seconds without a wrong one halve the count. Without
-// fibers, where one request is served at a time, nothing is held back.
+// answered at once: a client that guesses waits, and the queue stays short. Ten seconds without a wrong one halve the
+// count. Without fibers, where one request is served at a time, nothing is held back.
 class CredentialStore {
  public:
   static constexpr std::size_t kMostEntries = 64;
@@ -172,8 +172,7 @@ class CredentialStore {
   ~CredentialStore();
 
   // load reads a text and has it count from now on; what was remembered is forgotten. Returns how many entries there
-  // are. On an error nothing changes. One call
-  // at a time.
+  // are. On an error nothing changes. One call at a time.
   [[nodiscard]] std::expected<std::size_t, Fault> load(std::string_view text) noexcept;
   // prepare and apply are load in two steps, for a program that reads several files and has all of them count or none:
   // prepare reads a text, and the last one that it found in order counts from apply on.

@@ -48,8 +48,8 @@ bool is_json_type(std::string_view content_type) noexcept;
 // Errors: limit; those of Exchange::read_body but end_of_stream.
 [[nodiscard]] std::expected<std::string_view, Error> read_content(Exchange& exchange, std::span<char> into) noexcept;
 
-// read_form (form.cpp) reads the content of a form (application/x-www-form-urlencoded) into memory of the handler's, whose size is
-// the ceiling, and returns its pairs as they were sent: they are walked and decoded as those of a query.
+// read_form (form.cpp) reads the content of a form (application/x-www-form-urlencoded) into memory of the handler's,
+// whose size is the ceiling, and returns its pairs as they were sent: they are walked and decoded as those of a query.
 //
 //   auto form = read_form(exchange, exchange.scratch());
 //   if (!form) return;
@@ -61,8 +61,8 @@ bool is_json_type(std::string_view content_type) noexcept;
 // of form.
 [[nodiscard]] std::expected<std::string_view, Error> read_form(Exchange& exchange, std::span<char> into) noexcept;
 
-// Multipart (multipart.cpp) reads a browser's form with files (multipart/form-data) part by part, however large, in the memory that it
-// is given: exchange.scratch() will do.
+// Multipart (multipart.cpp) reads a browser's form with files (multipart/form-data) part by part, however large, in the
+// memory that it is given: exchange.scratch() will do.
 //
 //   void upload(Exchange& exchange) {
 //     Multipart form(exchange, exchange.scratch());

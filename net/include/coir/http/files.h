@@ -48,9 +48,8 @@ struct ErrorPage {
 struct FileTreeOptions {
   // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
   std::size_t cached_files = kFibers ? 64 : 16;
-  // Serves what has a dot in front of its name, and what lies in such a folder: ".git", ".htpasswd". Without, it is
-  // 404;
-  // "/.well-known/" (RFC 8615) is served either way.
+  // Serves files and folders whose names begin with a dot, and what such a folder holds: ".git", ".htpasswd". Without
+  // dot_files they are answered 404. "/.well-known/" (RFC 8615) is served either way.
   bool dot_files = false;
   // Answers a directory without index.html with a list of what lies in it.
   bool index = false;

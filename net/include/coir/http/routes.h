@@ -31,9 +31,9 @@
 //   auto server = Server::create(answered_by(app, {.max_active = 64}));
 //
 // A handler is anything that can be called: with the exchange, and behind it each parameter of the pattern, in order, as
-// std::string_view or as an integer. A path whose parameter is no such integer is 404. A handler that is a named object is kept by
-// reference and must outlive the server, as the table must; a temporary one is moved into the table. Handlers run on several
-// workers at once.
+// std::string_view or as an integer. A path whose parameter is no such integer is 404. A handler that is a named object
+// is kept by reference and must outlive the server, as the table must; a temporary one is moved into the table.
+// Handlers run on several workers at once.
 //
 // A pattern is a path, written decoded. "{name}" stands for one segment that is not empty; "{name...}" at the end for
 // all that follows, which may be empty; a handler for such a pattern may take no parameters at all. If several patterns

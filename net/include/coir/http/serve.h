@@ -83,7 +83,8 @@ int serve(const ServeOptions& options, const ServerOptions& server, std::string_
 
 // serve is main's whole work: it binds the addresses, plans the memory, answers by `answer` until SIGTERM or SIGINT comes,
 // lets requests in progress end, and returns the exit status: 0 stopped as asked, 1 cannot run or cut off, 2 an option or
-// an answer is wrong, as Proxy::problem says. One line on standard error says why, and one each where it listens. From a plain thread, usually main's.
+// an answer is wrong, as Proxy::problem says. One line on standard error says why, and one each where it listens. From
+// a plain thread, usually main's.
 template <class Answer>
 int serve(const ServeOptions& options, Answer&& answer) noexcept {
   return detail::serve(options, answered_by(answer, options.server), detail::problem_of(answer));

@@ -242,9 +242,10 @@ struct WebSocketWish {
   WebSocketOptions options = {};
 };
 
-// connect_websocket (websocket_client.cpp) opens a WebSocket to an address of ws or wss, by `client`: with its trust, its pinned keys, the times
-// of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too. User information of the address
-// ("wss://user:password@board.example/") becomes the Authorization line, unless wish.fields have such a line.
+// connect_websocket (websocket_client.cpp) opens a WebSocket to an address of ws or wss, by `client`: with its trust,
+// its pinned keys, the times of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too.
+// User information of the address ("wss://user:password@board.example/") becomes the Authorization line, unless
+// wish.fields have such a line.
 //
 //   auto client = Client::create();
 //   auto socket = connect_websocket(*client, "wss://board.example/live", {}, Deadline::after(5s));

@@ -67,8 +67,8 @@ class SigningKeys {
   SigningKeys& operator=(SigningKeys&&) = delete;
   ~SigningKeys();
 
-  // judge is for McpServerOptions::authorize. `unavailable`: there is no memory, or this machine's clock has not been set, so that
-  // nobody knows whether the token has expired.
+  // judge is for McpServerOptions::authorize. `unavailable`: there is no memory, or this machine's clock has not been
+  // set, so that nobody knows whether the token has expired.
   Verdict judge(std::string_view token, Principal& who) const noexcept;
 
  private:
@@ -87,9 +87,10 @@ struct IntrospectionOptions {
   http::Client* client = nullptr;  // outlives it; null: http::Client::shared()
 };
 
-// Introspection judges tokens of any kind by asking the authorization server (RFC 7662). An active token has to name the audience,
-// and no other issuer; the principal is its `sub`, `username` or `client_id`, as with SigningKeys. Verdicts are remembered, bad
-// ones too; a token that the server has revoked counts for AccessRules::lifetime at most. Any fiber or thread.
+// Introspection judges tokens of any kind by asking the authorization server (RFC 7662). An active token has to name
+// the audience, and no other issuer; the principal is its `sub`, `username` or `client_id`, as with SigningKeys.
+// Verdicts are remembered, bad ones too; a token that the server has revoked counts for AccessRules::lifetime at most.
+// Any fiber or thread.
 class Introspection {
  public:
   // create takes memory. Errors: invalid (no URL of http or https, no audience, too long an id or

@@ -256,16 +256,17 @@ struct FanOutOptions {
 };
 
 // fan_out calls the tools of all branches at once, and returns how many have answered. While a modern server by HTTP is
-// silent its branch has neither a fiber nor a buffer; other branches keep their fibers. A server that is dead or slow costs its own branch alone: that ends with its error, at its own deadline at the latest.
-// When the common deadline passes, what has come by then stays, and the other branches end with `timed_out`.
+// silent its branch has neither a fiber nor a buffer; other branches keep their fibers. A server that is dead or slow
+// costs its own branch alone: that ends with its error, at its own deadline at the latest. When the common deadline
+// passes, what has come by then stays, and the other branches end with `timed_out`.
 //
 //   mcp::Branch parts[] = {{.client = &here, .tool = "status"}, {.client = &there, .tool = "status", .within = 2s}};
 //   const auto answered = mcp::fan_out(parts, {.deadline = Deadline::after(5s), .came = show_branch});
 //   for (const auto& part : parts) if (part.outcome) show(part.outcome->result());
 //
 // From a fiber. Errors: cancelled and timed_out of the caller (all branches have ended by then, and what has come
-// stays); no_memory for the branches' records; unsupported where nothing can be waited for. A branch that gets no fiber ends with limit or no_memory.
-// (fan_out.cpp)
+// stays); no_memory for the branches' records; unsupported where nothing can be waited for. A branch that gets no fiber
+// ends with limit or no_memory. (fan_out.cpp)
 [[nodiscard]] std::expected<std::size_t, Error> fan_out(std::span<Branch> branches,
                                                         const FanOutOptions& options = {}) noexcept;
 

@@ -70,7 +70,8 @@ class Address {
 
 // is_public (public_address.cpp) tells whether an address is one of the public Internet's: no loopback, private,
 // link-local, multicast, documentation's or otherwise reserved range of IANA's registries for special purposes, and no
-// Unix socket. An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is as public as that; Teredo's, which hide theirs, are not.
+// Unix socket. An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is as public as that; Teredo's, which
+// hide theirs, are not.
 // From any context; no allocation.
 bool is_public(const Address& address) noexcept;
 
@@ -108,9 +109,10 @@ class Addresses {
   std::uint8_t count_ = 0;
 };
 
-// resolve (resolve.cpp) finds the addresses of a host: in /etc/hosts, then by the name servers of /etc/resolv.conf (resolv.conf(5):
-// nameserver, search, timeout, attempts, ndots), IPv4 and IPv6, the best to connect to first (RFC 6724). A host that is
-// an address ("192.0.2.1", "2001:db8::1", "fe80::1%eth0", no brackets) is answered at once, whatever the deadline.
+// resolve (resolve.cpp) finds the addresses of a host: in /etc/hosts, then by the name servers of /etc/resolv.conf
+// (resolv.conf(5): nameserver, search, timeout, attempts, ndots), IPv4 and IPv6, the best to connect to first (RFC
+// 6724). A host that is an address ("192.0.2.1", "2001:db8::1", "fe80::1%eth0", no brackets) is answered at once,
+// whatever the deadline.
 //
 //   auto found = coir::resolve("time.example", 123, Deadline::after(3s));
 //   for (std::size_t i = 0; found && i < found->size(); ++i) {
@@ -118,9 +120,9 @@ class Addresses {
 //   }
 //
 // From a fiber, a thread or a build without fibers, alike: no thread is made, and the call ends at the deadline, when its
-// fiber is cancelled, or once the name servers' patience (timeout) is over. Their answers, "there is no such name" too, are kept for as
-// long as they allow, in 4 KB for the whole process. "localhost" and the names below it are this machine
-// (RFC 6761). A name of ".local" is asked for as any other.
+// fiber is cancelled, or once the name servers' patience (timeout) is over. Their answers, "there is no such name" too,
+// are kept for as long as they allow, in 4 KB for the whole process. "localhost" and the names below it are this
+// machine (RFC 6761). A name of ".local" is asked for as any other.
 //
 // A name server is asked by UDP from a port and with a number that nobody can foresee; what does not answer that question
 // is dropped. The next one is asked besides when one has been silent for a second, or failed. A truncated answer is asked

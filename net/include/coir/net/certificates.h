@@ -32,10 +32,10 @@ struct SelfSigned {
   char key[kMaxBytes];
 };
 
-// make_self_signed (self_signed.cpp) makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or addresses, of
-// which the first is its subject too; it holds from 2020 to 2050, so that it serves a board whose clock is not set.
-// Wipe copies of `into` after use. Costs a fraction of a second on a slow board. Fiber or thread. Errors: no_memory,
-// invalid (a name is too long, or there are too many).
+// make_self_signed (self_signed.cpp) makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or
+// addresses, of which the first is its subject too; it holds from 2020 to 2050, so that it serves a board whose clock
+// is not set. Wipe copies of `into` after use. Costs a fraction of a second on a slow board. Fiber or thread. Errors:
+// no_memory, invalid (a name is too long, or there are too many).
 [[nodiscard]] std::expected<void, Error> make_self_signed(std::span<const std::string_view> names,
                                                           SelfSigned& into) noexcept;
 
@@ -60,8 +60,8 @@ inline constexpr std::size_t kFingerprintBytes = 32 * 3;
 [[nodiscard]] std::expected<void, Error> key_fingerprint(std::string_view pem,
                                                          char (&into)[kFingerprintBytes]) noexcept;
 
-// read_system_authorities (tls_authorities.cpp) reads the certificates that this machine trusts, as PEM for TlsContext::Client::authorities:
-// from $SSL_CERT_FILE, or from where systems keep them.
+// read_system_authorities (tls_authorities.cpp) reads the certificates that this machine trusts, as PEM for
+// TlsContext::Client::authorities: from $SSL_CERT_FILE, or from where systems keep them.
 //
 //   auto authorities = coir::read_system_authorities();
 //   if (!authorities) return complain(describe(authorities.error()));

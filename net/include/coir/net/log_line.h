@@ -76,8 +76,8 @@ void remember_log_line(LogSource& source, LogLevel level, std::string_view line,
 // on_log_line has `call` called, by the thread that logs, once a line is kept; null: no longer.
 void on_log_line(void (*call)() noexcept) noexcept;
 
-// LogRecord (log_record.cpp) is a kept line. It is written as key=value: t=2026-11-27T13:11:22Z level=notice source=coird msg="it runs". The
-// value of msg is quoted as a string of JSON is.
+// LogRecord (log_record.cpp) is a kept line. It is written as key=value: t=2026-11-27T13:11:22Z level=notice
+// source=coird msg="it runs". The value of msg is quoted as a string of JSON is.
 struct LogRecord {
   static constexpr std::size_t kTimeBytes = 24;
 

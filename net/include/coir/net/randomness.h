@@ -19,9 +19,10 @@ namespace coir {
 // randomness_ready tells whether the kernel has random numbers. It never waits. Any thread.
 bool randomness_ready() noexcept;
 
-// await_randomness waits until it has, and looks four times a second. A thread of its own waits for the kernel, at most one in the
-// process, for as long as that takes. A build without fibers has no further thread: there SIGALRM ends the call to the kernel, and
-// the deadline may be missed by a second. Fiber or thread. Errors: those of sleep_until; timed_out (the deadline).
+// await_randomness waits until it has, and looks four times a second. A thread of its own waits for the kernel, at most
+// one in the process, for as long as that takes. A build without fibers has no further thread: there SIGALRM ends the
+// call to the kernel, and the deadline may be missed by a second. Fiber or thread. Errors: those of sleep_until;
+// timed_out (the deadline).
 [[nodiscard]] std::expected<void, Error> await_randomness(Deadline deadline = Deadline::never()) noexcept;
 
 // draw_secret fills `into`, of 256 bytes at most, for keys and tokens; it waits as await_randomness does.

@@ -20,12 +20,13 @@ struct WebToken {
   char signature[64] = {};       // of ES256
 };
 
-// read_web_token takes a token apart and checks its header: `alg` is ES256, `typ` is a token's or missing, and there is no `crit`.
+// read_web_token takes a token apart and checks its header: `alg` is ES256, `typ` is a token's or missing, and there is
+// no `crit`.
 // Errors: invalid, no_memory.
 [[nodiscard]] std::expected<WebToken, Error> read_web_token(std::string_view token) noexcept;
 
-// decode_base64url decodes base64 with the alphabet for URLs, without padding (RFC 4648, 5), into `out`, of text.size() + 3 bytes.
-// As with decode_base64 each sequence of bytes has one text. Errors: invalid, limit.
+// decode_base64url decodes base64 with the alphabet for URLs, without padding (RFC 4648, 5), into `out`, of text.size()
+// + 3 bytes. As with decode_base64 each sequence of bytes has one text. Errors: invalid, limit.
 [[nodiscard]] std::expected<std::string_view, Error> decode_base64url(std::string_view text,
                                                                       std::span<char> out) noexcept;
 

@@ -23,8 +23,8 @@ class HttpCall {
 
   HttpCall(McpClientState& state, const Agreement& session) noexcept;
 
-  // post_message sends `body` and waits for the head of the response; get_stream asks for a stream, from `last_id` on where there is
-  // one; del ends the session. Errors: those of http::Client::request; limit (too many fields).
+  // post_message sends `body` and waits for the head of the response; get_stream asks for a stream, from `last_id` on
+  // where there is one; del ends the session. Errors: those of http::Client::request; limit (too many fields).
   [[nodiscard]] std::expected<http::Response, Error> post_message(std::string_view body) noexcept;
   [[nodiscard]] std::expected<http::Response, Error> get_stream(std::string_view last_id) noexcept;
   [[nodiscard]] std::expected<http::Response, Error> end_session() noexcept;

@@ -43,7 +43,8 @@ class ServerCore {
   bool is_on(std::size_t tool) const noexcept { return switches_[tool].load(std::memory_order_relaxed); }
   bool enable(std::string_view tool, bool on) noexcept;
   bool knows_uri(std::string_view uri) const noexcept;
-  // watch adds a resource to what a client wants to hear of, and tells the source that owns it. Errors: Listeners::watch's, and Source::watch's.
+  // watch adds a resource to what a client wants to hear of, and tells the source that owns it. Errors:
+  // Listeners::watch's, and Source::watch's.
   std::expected<void, Error> watch(Interests& interests, std::string_view uri, std::size_t most) noexcept;
 
   const McpServerOptions options;

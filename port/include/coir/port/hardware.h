@@ -43,9 +43,9 @@ struct Voltage {
 //   bus/iio/devices/iio:deviceD/in_voltageC_{raw,scale}        converters, or else, of CVITEK's boards,
 //   class/cvi-saradc/cvi-saradcD/device/cv_saradc
 //
-// Nothing outside of that folder is read or written, whatever its links lead to. Each call opens what it needs, for modules are loaded late
-// and unplugged devices come again. Calls block on files and take a few system calls: a fiber makes them on
-// the blocking pool (coir/blocking.h). Any thread. Stack: 1 KB.
+// Nothing outside of that folder is read or written, whatever its links lead to. Each call opens what it needs, for
+// modules are loaded late and unplugged devices come again. Calls block on files and take a few system calls: a fiber
+// makes them on the blocking pool (coir/blocking.h). Any thread. Stack: 1 KB.
 //
 // Errors are an errno: ENOENT and ENODEV (the board has no such thing), EXDEV (a link leads out of the folder), EINVAL
 // (what was read is no number), EACCES, EBUSY (another owner converts), and whatever the driver says.

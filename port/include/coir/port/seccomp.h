@@ -37,8 +37,9 @@ bool isolates_denied() noexcept;
 // keep_service_calls leaves the process, with all its threads, those system calls that a program on core and net makes while
 // it serves. Any other one raises SIGSYS, whose si_syscall is its number; the default action ends the process. To start a
 // program or a process, to make memory executable, to become another user, to mount and to look into another process are
-// among them, and signals to another by kill and tgkill. Sockets of other families than IP, Unix and netlink are EAFNOSUPPORT. It also gives up gaining
-// privileges by exec. It holds for good, and for each process that is started: a program that starts others cannot use it.
+// among them, and signals to another by kill and tgkill. Sockets of other families than IP, Unix and netlink are
+// EAFNOSUPPORT. It also gives up gaining privileges by exec. It holds for good, and for each process that is started: a
+// program that starts others cannot use it.
 // Returns 0, or the errno of a kernel that cannot; nothing has changed then.
 int keep_service_calls() noexcept;
 

@@ -44,8 +44,9 @@ struct ChunkedResult {
 // the bytes arrive.
 //
 // Strict where laxness lets two parsers disagree about where a request ends: every line ends in CRLF, a size is 1 to 16
-// hexadecimal digits followed by CRLF or ';' at once but for ChunkedLimits::allows_blanks, extensions keep to their grammar, and content is followed by CRLF
-// at once. How the bytes are cut does not change the outcome. 32 bytes of state; no allocation.
+// hexadecimal digits followed by CRLF or ';' at once but for ChunkedLimits::allows_blanks, extensions keep to their
+// grammar, and content is followed by CRLF at once. How the bytes are cut does not change the outcome. 32 bytes of
+// state; no allocation.
 class ChunkedDecoder {
  public:
   // decode works on the next bytes of the body. After `done` or `bad` it must not be called again.

@@ -12,8 +12,7 @@
 namespace coir::http {
 
 // ResolvedPath is the outcome of resolve_path. When `status` is 0, `relative` is a path without a leading or trailing
-// slash,
-// "." for the root itself, with a NUL behind it, so that relative.data() goes to openat(2) as it is.
+// slash, "." for the root itself, with a NUL behind it, so that relative.data() goes to openat(2) as it is.
 struct ResolvedPath {
   std::uint16_t status = 0;  // 400: malformed or leaves the root; 404: can name no file; 414: does not fit
   bool directory = false;    // the target ended in '/' (or in "/." or "/.."): it names a directory
