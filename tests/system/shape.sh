@@ -84,34 +84,44 @@ floors() {
 } >"$found"
 none "an include climbs no floor inside a layer"
 
-# A public header is of the room whose source of that name includes it first. Two headers are exempt: budget.h and
-# fatal.h are about waiting, and the scheduler calls them.
-apart='coir/budget.h coir/detail/fatal.h'
+# A public header is of the room whose source of that name includes it. `homes` names the rooms of the others: the lowest one
+# that defines a part of it. Three headers are exempt: budget.h and fatal.h are about waiting, and the scheduler calls them;
+# coir/error.h includes errno.h. `known` are the rooms that climb for the plain types of a header: the reactor keeps
+# RestingWait, rooms of http read ServerOptions and count in ServerCounters, sessions of MCP keep a Principal and kinds of items.
+homes='coir/atomic.h=base coir/cancel_scope.h=wait coir/crash.h=inspect coir/descriptor.h=schedule coir/detail/descriptor_node.h=schedule coir/detail/fiber_name.h=fiber coir/detail/intrusive_list.h=base coir/detail/wait_list.h=wait coir/heartbeat.h=inspect coir/inspect.h=inspect coir/message.h=isolate coir/program.h=run coir/resting_wait.h=wait coir/run_options.h=schedule coir/serial.h=serial coir/sleep.h=wait coir/stack_size.h=base coir/trace.h=schedule
+coir/events.h=stream coir/http/detail/content_coding.h=client coir/http/detail/duration_histogram.h=http coir/http/detail/upstream_server.h=proxy/upstreams coir/http/fastcgi.h=fastcgi coir/http/wire/representation.h=http/message coir/http/wire/server_event.h=stream coir/mcp.h=mcp/server coir/mcp/access.h=mcp/access coir/mcp/detail/answer.h=mcp/client/wire coir/mcp/detail/tool.h=mcp/tools coir/mqtt.h=mqtt coir/net/certificates.h=tls coir/tcp.h=socket coir/tls.h=tls/library coir/websocket.h=websocket'
+apart='coir/budget.h coir/detail/fatal.h coir/errno.h'
+known='schedule=coir/resting_wait.h http/connection=coir/http/server.h http/session=coir/http/server.h http/concurrent/queues=coir/http/server.h http/concurrent=coir/http/server.h http/serial=coir/http/server.h mcp/sessions=coir/mcp.h'
 public_floors() {
   layer=$1
   shift
-  (cd "$layer/src" && sources . | xargs -r grep -HnoE '^ *# *include *[<"][^>"]+') |
-    sed -E 's,^\./,,; s/:[0-9]+: *# *include *(.)/ \1 /' |
-    awk -v layer="$layer" -v rooms="$*" -v apart="$apart" '
+  (cd "$layer/src" && sources . | xargs -r grep -HoE '^ *# *include *<coir/[^>]+') | sed -E 's,^\./,,; s/: *# *include *</ /' |
+    awk -v layer="$layer" -v rooms="$*" -v homes="$(echo "$homes" | tr '\n' ' ')" -v apart="$apart" -v known="$known" '
       BEGIN {
         count = split(rooms, names, " "); for (i = 1; i <= count; ++i) floor[names[i]] = i
         count = split(apart, names, " "); for (i = 1; i <= count; ++i) skip[names[i]] = 1
+        count = split(known, names, " "); for (i = 1; i <= count; ++i) climbs[names[i]] = 1
+        count = split(homes, names, " "); for (i = 1; i <= count; ++i) { split(names[i], pair, "="); home[pair[1]] = pair[2] }
       }
       function room(path) { sub("/[^/]*$", "", path); return path }
       function name(path) { sub(".*/", "", path); sub("\\.[a-z]*$", "", path); return path }
-      $2 != "<" || $3 !~ "^coir/" { seen[$1] = 1; next }
       {
-        if (!($1 in seen) && $1 ~ "\\.cpp$" && name($1) == name($3)) home[$3] = room($1)
-        seen[$1] = 1
+        if ($1 ~ "\\.cpp$" && name($1) == name($2)) home[$2] = room($1)
         file[++lines] = $1
-        header[lines] = $3
+        header[lines] = $2
       }
+      function exists(header) { return (getline line < (layer "/include/" header)) > 0 }
       END {
         for (i = 1; i <= lines; ++i) {
+          if (header[i] in skip) continue
           to = home[header[i]]
-          if (!(header[i] in skip) && to in floor && floor[to] > floor[room(file[i])]) {
+          if (to in floor) {
+            if (floor[to] <= floor[room(file[i])] || (room(file[i]) "=" header[i]) in climbs) continue
             print layer "/src/" file[i] ": <" header[i] "> of " to
+          } else if (exists(header[i])) {
+            print layer "/src/" file[i] ": <" header[i] "> has no home"
           }
+          close(layer "/include/" header[i])
         }
       }'
 }

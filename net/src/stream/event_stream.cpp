@@ -1,7 +1,6 @@
 #include <coir/cancellation.h>
 #include <coir/events.h>
 #include <coir/format.h>
-#include <coir/http/server.h>
 #include <string.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "mcp/client/client_state.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/program.h"
-#include "mcp/client/wire/account.h"
+#include "mcp/message/account.h"
 
 namespace coir::mcp {
 

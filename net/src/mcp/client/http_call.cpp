@@ -4,8 +4,8 @@
 #include "client/transfer.h"
 #include "http/text/base64.h"
 #include "mcp/client/parameter_fields.h"
-#include "mcp/client/wire/account.h"
 #include "mcp/client/wire/field_value.h"
+#include "mcp/message/account.h"
 
 namespace coir::mcp::detail {
 

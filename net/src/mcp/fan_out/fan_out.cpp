@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/charged.h"
-#include "mcp/client/wire/account.h"
+#include "mcp/message/account.h"
 
 namespace coir::mcp {
 

@@ -10,10 +10,10 @@
 
 #include "base/charged.h"
 #include "http/text/characters.h"
-#include "mcp/client/wire/account.h"
 #include "mcp/client/wire/growing_text.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
+#include "mcp/message/account.h"
 #include "mcp/message/raw_json.h"
 
 namespace coir::mcp {

@@ -1,11 +1,12 @@
 #include "mcp/message/text.h"
 
-#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
+
+#include "mcp/message/account.h"
 
 namespace coir {
 

@@ -1,6 +1,5 @@
 #include "mcp/sessions/interests.h"
 
-#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "mcp/message/account.h"
 #include "mcp/sessions/listeners.h"
 
 namespace coir::mcp {

@@ -1,7 +1,6 @@
 #include "mcp/sessions/listeners.h"
 
 #include <coir/format.h>
-#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/turn.h"
 #include "http/session/engine.h"
+#include "mcp/message/account.h"
 #include "socket/kernel.h"
 
 namespace coir::mcp {

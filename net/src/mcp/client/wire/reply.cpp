@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/rounded.h"
-#include "mcp/client/wire/account.h"
+#include "mcp/message/account.h"
 #include "mcp/message/raw_json.h"
 
 namespace coir::mcp {
