@@ -21,7 +21,6 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
       keeper(kept_by),
       group(of),
       rules(by) {
-  room = given.scratch();
   idempotent = is_idempotent(request.method);
   if (request.method == Method::head) answers = AnswerTo::head;
 }
@@ -94,8 +93,9 @@ void Forwarding::go_on(Stage stage) noexcept {
   }
 }
 
-// ask takes a connection to an upstream and tries.
+// ask takes a connection to an upstream and tries. The wait for one may be long, and needs nothing of the session's memory.
 Forwarding::Outcome Forwarding::ask() noexcept {
+  session.lends_scratch_ = false;
   auto taken = group.take({.key = rules.hash_key, .must_be_new = tried_again}, within(rules.connect));
   if (!taken) return std::unexpected(taken.error());
   lease = std::move(*taken);
@@ -105,6 +105,7 @@ Forwarding::Outcome Forwarding::ask() noexcept {
 }
 
 void Forwarding::begin_try(std::uint8_t interims) noexcept {
+  if (!memory) room = exchange.scratch();
   begin_anew(interims);
   relayed = RelayedContent();
 }

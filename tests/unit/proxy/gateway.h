@@ -68,6 +68,7 @@ class Gateway : public HandlerServer {
     UpstreamGroup* group;
     ForwardRules rules;
     bool waits_first = false;  // the handler has waited by then
+    std::uint16_t port = 0;    // of the upstream
   };
 
   TlsContextSlot* tls = nullptr;  // null: plain clients
@@ -95,7 +96,7 @@ class Gateway : public HandlerServer {
       char url[32];
       group.emplace(std::move(*http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream->port()))));
       forwarder.emplace(std::move(*Forwarder::create()));
-      stage = {.forwarder = &*forwarder, .group = &group->group(), .rules = rules};
+      stage = {.forwarder = &*forwarder, .group = &group->group(), .rules = rules, .port = upstream->port()};
       stage_ = &stage;
       visit(server, address, stage);
       expect(server.stop(soon()).has_value());

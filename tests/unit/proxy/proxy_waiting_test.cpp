@@ -5,16 +5,20 @@
 
 #include <optional>
 
+#include "tests/support/dead_host.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace proxy_waiting_test {
 
 using namespace coir::test;
+using namespace std::chrono_literals;
 using coir::Address;
+using coir::http::Upstreams;
 
 namespace {
 
 constexpr int kWaiting = 9;
+const ServerOptions kFew{.max_active = 2};
 constexpr std::string_view kWait = "GET /wait HTTP/1.1\r\nHost: t\r\n\r\n";
 constexpr std::string_view kFine = "GET /fine HTTP/1.1\r\nHost: t\r\n\r\n";
 
@@ -56,20 +60,20 @@ bool gets_content(Client& client, std::size_t size) {
 }  // namespace
 
 TEST_GROUP_BASE(ProxyWaiting, Gateway) {
+  std::array<std::optional<Client>, kWaiting> clients;
+
+  void all_ask(const Address& address, std::string_view request = kWait) {
+    for (auto& client : clients) expect(client.emplace(address).say(request));
+  }
+
   // crowd has more clients than there are places wait for the upstream, each with `request`, and one more ask it for
   // something that it answers.
   void crowd(std::string_view request) {
     Hung hung;
-    ServerOptions options;
-    options.max_active = 2;
-    through(hung.script(), {}, options, [&](Server&, const Address& address, Stage&) {
+    through(hung.script(), {}, kFew, [&](Server&, const Address& address, Stage&) {
       hung.heard = 0;
       hung.released = false;
-      static std::array<std::optional<Client>, kWaiting> clients;
-      for (auto& client : clients) {
-        client.emplace(address);
-        expect(client->say(request));
-      }
+      all_ask(address, request);
       expect(until([&] { return hung.heard == kWaiting; }, soon()));
       Client other(address);
       expect(other.say(kFine) && other.hear("hello"));
@@ -89,6 +93,44 @@ TEST(ProxyWaiting, uploads_that_wait_for_an_answer_hold_no_place) {
 }
 
 // Each wait for it is short, and all together are long.
+// While nobody wants them the last to come keep their buffers.
+TEST(ProxyWaiting, a_server_that_drops_what_comes_has_exchanges_hold_no_buffers) {
+  through(keep_nothing, {.connect = 1h}, kFew, [&](Server&, const Address& address, Stage& stage) {
+    const coir::test::DeadHost dead("127.0.0.2", 0);
+    expect(dead.usable());
+    char url[32];
+    auto upstreams = *Upstreams::create(coir::format(url, "http://127.0.0.2:", dead.port()), {.connect = 0ms});
+    stage.group = &upstreams.group();
+    const std::size_t before = coir::account::http.used();
+    all_ask(address);
+    expect(until([&] { return upstreams.state().in_use == kWaiting; }, soon()));
+    expect(coir::account::http.used() - before < (kFew.max_active + 1) * Server::request_bytes());
+    for (auto& client : clients) client.reset();
+    expect(until([&] { return upstreams.state().in_use == 0; }, soon()));
+  });
+}
+
+TEST(ProxyWaiting, a_line_for_a_server_has_exchanges_hold_no_buffers) {
+  Hung hung;
+  through(hung.script(), {.connect = 1h}, kFew, [&](Server&, const Address& address, Stage& stage) {
+    hung.heard = 0;
+    hung.released = false;
+    char url[32];
+    auto upstreams = *Upstreams::create(coir::format(url, "http://127.0.0.1:", stage.port), {.most_in_use = 1});
+    stage.group = &upstreams.group();
+    const std::size_t before = coir::account::http.used();
+    all_ask(address);
+    expect(until([&] { return upstreams.state().waiting == kWaiting - 1; }, soon()));
+    expect(coir::account::http.used() - before < (kFew.max_active + 1) * Server::request_bytes());
+    hung.released = true;
+    for (auto& client : clients) {
+      expect(client->hear("hello"));
+      client.reset();
+    }
+    expect(until([&] { return upstreams.state().in_use == 0; }, soon()));
+  });
+}
+
 TEST(ProxyWaiting, responses_that_come_byte_by_byte_hold_no_place) {
   constexpr std::size_t kContent = 4000;
   std::atomic<bool> released{false};
@@ -107,15 +149,9 @@ TEST(ProxyWaiting, responses_that_come_byte_by_byte_hold_no_place) {
       if (!peer.say({rest, kContent - sent}) || !peer.say("whole")) return;
     }
   };
-  ServerOptions options;
-  options.max_active = 2;
-  through(script, {}, options, [&](Server&, const Address& address, Stage&) {
+  through(script, {}, kFew, [&](Server&, const Address& address, Stage&) {
     released = false;
-    static std::array<std::optional<Client>, kWaiting> clients;
-    for (auto& client : clients) {
-      client.emplace(address);
-      expect(client->say(kWait));
-    }
+    all_ask(address);
     Client other(address);
     expect(other.say(kFine) && other.hear("hello"));
     // So it has not waited for the end of one.
