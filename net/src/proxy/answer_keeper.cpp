@@ -19,7 +19,10 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   const std::string_view head = session.head_in_buffers_ ? std::string_view(session.buffers->in + session.begin_,
                                                                             session.head_end_ - session.begin_)
                                                          : session.kept_head_.text();
-  void* const memory = take_charged(account::streams, WaitingExchange::bytes(head.size(), uploads));
+  const std::size_t behind = uploads ? 0 : session.end_ - session.body_at_ - session.body_left_;
+  const std::size_t heard = forwarding.have;
+  if (behind > kMostSent || heard > kMostSent || head.size() + behind > Session::kInputBytes) return false;
+  void* const memory = take_charged(account::streams, WaitingExchange::bytes(head.size() + behind + heard, uploads));
   if (memory == nullptr) return false;
   records_.fetch_add(1, std::memory_order_relaxed);
   WaitingExchange& waiting = *::new (memory) WaitingExchange;
@@ -31,8 +34,16 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   }
   char* const text = reinterpret_cast<char*>(&waiting + 1) + (uploads ? sizeof(KeptContent) : 0);
   memcpy(text, head.data(), head.size());
+  if (behind != 0) memcpy(text + head.size(), session.buffers->in + session.end_ - behind, behind);
+  if (heard != 0) memcpy(text + head.size() + behind, forwarding.room.data(), heard);
   waiting.keeper = this;
-  waiting.kept = {{text, head.size()}, session.began_ns_, session.connection_->requests, session.keep_, content};
+  waiting.kept = {.head = {text, head.size()},
+                  .began_ns = session.began_ns_,
+                  .requests = session.connection_->requests,
+                  .behind = static_cast<std::uint16_t>(behind),
+                  .keep = session.keep_,
+                  .content = content};
+  waiting.heard_bytes = static_cast<std::uint16_t>(heard);
   waiting.late_ns = late.ns();
   if (!suspend(forwarding.exchange, reinterpret_cast<std::uint64_t>(&waiting))) {
     free_record(waiting);
@@ -57,8 +68,12 @@ void AnswerKeeper::begin(Connection& connection, std::string_view, KeptMemory) n
   waiting.client = &connection;
   arm(waiting);
   connection.since_ns = coarse_ns();
-  // An event of the client's socket may have been consumed meanwhile, and no wait would report it again.
-  const bool is_quiet = kernel::peek(connection.stream.fd()) == -EAGAIN && !connection.stream.midway();
+  // An event of the client's socket may have been consumed meanwhile, and no wait would report it again. Its next requests are
+  // left where they are, unless the kernel would tell of them over and over.
+  const int fd = connection.stream.fd();
+  const bool is_quiet = waiting.kept.content == nullptr && resting_wait_hears_edges()
+                            ? !kernel::has_hung_up(fd)
+                            : kernel::peek(fd) == -EAGAIN && !connection.stream.midway();
   const auto has_work = [&] { return !is_quiet || waiting.news || server_stops(); };
   if (!rest(connection, Direction::readable, has_work)) serve_soon(connection);
 }

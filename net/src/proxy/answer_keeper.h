@@ -14,8 +14,8 @@ struct Forwarding;
 
 // WaitingExchange is what is kept of an exchange while nothing moves before its answer: its request has been sent, and its
 // upstream is silent, or its client owes content. No fiber and no buffer, but the upstream's connection, and what the
-// answer, the deadline, the access log and one more try need. The request's head, and where its content is, lie behind it.
-// Charged to account::streams. Its owner is its connection's; what the wake touches is guarded by the keeper's lock.
+// answer, the deadline, the access log and one more try need. Behind it lie where the request's content is, the request's head,
+// what the client has sent behind the request, and what has come of the response's head. Charged to account::streams. Its owner is its connection's; what the wake touches is guarded by the keeper's lock.
 struct WaitingExchange : RestingWait {
   AnswerKeeper* keeper = nullptr;
   Connection* client = nullptr;  // null before begin
@@ -29,16 +29,20 @@ struct WaitingExchange : RestingWait {
   bool unrepeatable = false;                 // content has been sent that is gone
   std::uint8_t interims = 0;                 // interim responses that have come
   bool has_made_id = false;
+  std::uint16_t heard_bytes = 0;  // of a response's head
   bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
   bool news = false;   // the upstream may have said something
   bool dying = false;  // whoever ends the wait frees it: set last
   char made_id[16];
   ForwardRules rules;
 
-  static std::size_t bytes(std::size_t head, bool uploads) noexcept {
-    return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + head;
+  static std::size_t bytes(std::size_t text, bool uploads) noexcept {
+    return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + text;
   }
-  std::size_t bytes() const noexcept { return bytes(kept.head.size(), kept.content != nullptr); }
+  std::size_t bytes() const noexcept {
+    return bytes(kept.head.size() + kept.behind + heard_bytes, kept.content != nullptr);
+  }
+  const char* heard() const noexcept { return kept.head.data() + kept.head.size() + kept.behind; }
 };
 
 // AnswerKeeper keeps exchanges that wait for their upstreams' answers, or for their clients' content. A fiber takes one up
@@ -46,6 +50,9 @@ struct WaitingExchange : RestingWait {
 class AnswerKeeper final : public Keeper {
  public:
   explicit AnswerKeeper(ForwardKeeper& keeper) noexcept : forwards_(keeper) {}
+
+  // So much is kept of what either side has sent already.
+  static constexpr std::size_t kMostSent = 2048;
 
   // keep takes over what `forwarding` has sent, until `late`. If it `uploads`, the client owes content, of which nothing is in
   // the session's buffers. False: it cannot, and nothing has changed.

@@ -1,5 +1,6 @@
 #include "proxy/forwarding.h"
 
+#include <coir/resting_wait.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <string.h>
@@ -63,6 +64,11 @@ void Forwarding::resume(WaitingExchange& waiting) noexcept {
   unrepeatable = waiting.unrepeatable;
   begin_try(waiting.interims);
   sent_any = true;
+  if (waiting.heard_bytes != 0) {
+    memcpy(room.data(), waiting.heard(), waiting.heard_bytes);
+    have = waiting.heard_bytes;
+    heard_any = true;
+  }
   if (session.body_done_) {
     resumed = sent_whole = true;
     return go_on(Stage::answer);
@@ -128,15 +134,20 @@ Forwarding::Outcome Forwarding::answered(Outcome sent) noexcept {
 // behind a while the fiber, too.
 Forwarding::Outcome Forwarding::await_answer() noexcept {
   const Deadline last = within(rules.first_byte);
-  while (have == 0 && !memory) {
+  std::chrono::milliseconds doubt = kUntilAcknowledged;
+  while (!memory) {
     if (stream().drained()) {
-      session.lends_scratch_ = false;
-      auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
+      session.lends_scratch_ = have != 0;
+      const Deadline rests_at = Deadline::after(resumed ? kBeforeRestAnew : kBeforeRest);
+      auto ready = wait(stream().fd(), Direction::readable, std::min(last, rests_at));
       if (!ready && ready.error().is_late() && !last.passed()) {
-        const bool doubts = is_in_doubt();
+        // The client has the answers before this one.
+        if (session.out_used_ != 0 && !session.flush()) return std::unexpected(Error{ErrorCode::closed});
+        // A hang-up soon behind the request may mean that it was not read, and content would be sent again.
+        const bool doubts = is_in_doubt() || (is_repeatable() && !session.body_done_ && !within(kInDoubt).passed());
         if (!doubts && suspend()) return {};
-        ready =
-            doubts ? await(std::min(last, Deadline::after(kInDoubt))) : wait(stream().fd(), Direction::readable, last);
+        ready = doubts ? await(std::min(last, Deadline::after(std::exchange(doubt, kInDoubt))))
+                       : wait(stream().fd(), Direction::readable, last);
         if (doubts && !ready && ready.error().is_late() && !last.passed()) continue;
       }
       room = exchange.scratch();
@@ -145,7 +156,6 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
     const auto heard = hear();
     if (!heard) return std::unexpected(heard.error());
     if (*heard) return {};
-    if (!stream().drained()) break;
   }
   return read_head(last);
 }
@@ -158,20 +168,19 @@ bool Forwarding::may_be_kept(Deadline late) const noexcept {
          session.added_ == 0 && session.out_used_ == 0 && !client_failed();
 }
 
-// suspend has the exchange rest until the upstream answers. Content that may have to be sent again cannot be kept, nor what
-// the client has sent behind.
+// suspend has the exchange rest until the upstream answers. Content that was sent is not kept: it cannot be sent again.
 bool Forwarding::suspend() noexcept {
-  if (resumed || !may_be_kept(within(rules.first_byte))) return false;
-  const std::uint64_t behind = session.end_ - session.body_at_;
-  const bool had_content = !session.body_done_;
-  if (had_content ? behind != session.body_left_ || is_repeatable() : behind != 0) return false;
-  if (had_content) unrepeatable = true;
-  if (!keeper.answers.keep(*this, within(rules.first_byte), false)) return false;
-  if (had_content) {
-    session.body_at_ = session.end_;
-    session.body_left_ = 0;
-    session.body_done_ = session.body_begun_ = true;
+  if (!may_be_kept(within(rules.first_byte))) return false;
+  // A wait would be over at once for what the client has sent meanwhile.
+  if (resumed && !resting_wait_hears_edges() && kernel::has_input(session.connection_->stream.fd())) return false;
+  if (!session.body_done_) {
+    if (request.framing != Framing::length || session.end_ - session.body_at_ < session.body_left_) return false;
+    unrepeatable = true;
   }
+  if (!keeper.answers.keep(*this, within(rules.first_byte), false)) return false;
+  session.body_at_ += static_cast<std::uint32_t>(session.body_left_);
+  session.body_left_ = 0;
+  session.body_done_ = session.body_begun_ = true;
   return suspended = true;
 }
 

@@ -16,8 +16,10 @@ struct WaitingExchange;
 
 // kBeforeRest: most waits for one of the two sides are over so soon that resting does not pay.
 inline constexpr std::chrono::milliseconds kBeforeRest{20};
-// kInDoubt: a peer that has not acknowledged its request is looked at within that time.
-inline constexpr std::chrono::milliseconds kInDoubt{1'500};
+// kBeforeRestAnew: one that was woken for nothing may be again.
+inline constexpr std::chrono::milliseconds kBeforeRestAnew{500};
+// kInDoubt: a peer that has not acknowledged its request is looked at within that time. kUntilAcknowledged: most have by then.
+inline constexpr std::chrono::milliseconds kInDoubt{1'500}, kUntilAcknowledged{100};
 
 // Forwarding is one exchange on its way to an upstream and back. It lies on the stack of the exchange's fiber.
 //

@@ -38,6 +38,7 @@ struct Suspended {
   std::string_view head;  // of its request
   std::int64_t began_ns = 0;
   std::uint32_t requests = 0;            // of its connection, this one among them
+  std::uint16_t behind = 0;              // bytes that the client has sent behind it: they follow `head` in memory
   bool keep = true;                      // the connection, behind it
   const KeptContent* content = nullptr;  // null: it has been read
 };

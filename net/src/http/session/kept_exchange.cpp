@@ -15,8 +15,8 @@ namespace coir::http {
 Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
   const std::uint64_t mark = connection_->mark;
   const std::string_view head(buffers->in, kept.head.size());
-  memcpy(buffers->in, kept.head.data(), head.size());
-  end_ = static_cast<std::uint32_t>(head.size());
+  end_ = static_cast<std::uint32_t>(head.size() + kept.behind);
+  memcpy(buffers->in, kept.head.data(), end_);
   static_cast<void>(parse_head(head, 0, buffers->headers, engine_.options.limits, request_));
   begin_body(head.size());
   body_begun_ = true;
