@@ -53,16 +53,16 @@ struct OutboundRequest {
   // send_content sends, hears whenever the kernel takes no more, and stops where the peer wants no more.
   Outcome send_content(std::string_view bytes, Pace pace) noexcept;
 
-  // read is Stream::read for a response. If the request may be repeated, a reused connection whose peer acknowledges
-  // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
+  // read is Stream::read for a response. A reused connection whose peer acknowledges nothing that is sent to it fails with
+  // `closed`, as if the peer had closed it: after a second or two where the request may be repeated, else after six or more.
   std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
 
   // await waits until something may be read, as read does, but needs no memory meanwhile.
   Outcome await(Deadline until) noexcept;
 
-  // is_in_doubt tells that a reused connection's peer may have vanished: it has not acknowledged the request yet, which
-  // may be repeated. read finds out.
-  bool is_in_doubt() const noexcept;
+  // is_in_doubt tells that a reused connection's peer may have vanished: it has not acknowledged the request yet, although the
+  // request may be repeated, or is no longer early, and was sent again. read finds out.
+  bool is_in_doubt(bool is_early) const noexcept;
   // is_midway tells that a part of the request was sent, whose peer may have hung up because of what the client sends.
   bool is_midway() const noexcept { return sent_any && !sent_whole; }
   // is_repeatable tells whether it may still have to be sent again, however whole it was sent.

@@ -17,6 +17,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kBetweenLooks = 1s;
 
+// So often in a row the same is sent again to a peer that is then taken for gone: twice takes the kernel a second or less, five
+// times six seconds or more. A request that may not be repeated has lasted through a short break of the network.
+constexpr unsigned kUnansweredRepeatable = 2, kUnanswered = 5;
+
 }  // namespace
 
 std::string_view frame_chunk(char* content, std::size_t bytes) noexcept {
@@ -99,15 +103,18 @@ bool OutboundRequest::may_repeat(Error error) const noexcept {
 
 // next_look is when a peer that may have vanished while its connection rested is looked at, at the latest `until`.
 Deadline OutboundRequest::next_look(Deadline until) const noexcept {
-  return is_repeatable() ? std::min(until, Deadline::after(kBetweenLooks)) : until;
+  return reused && !heard_any ? std::min(until, Deadline::after(kBetweenLooks)) : until;
 }
 
-bool OutboundRequest::is_in_doubt() const noexcept {
-  return is_repeatable() && kernel::is_unacknowledged(stream().fd());
+// A peer that is there and reads nothing acknowledges no more than fits, but nothing is sent again.
+bool OutboundRequest::is_in_doubt(bool is_early) const noexcept {
+  const int fd = stream().fd();
+  return reused && !heard_any && kernel::is_unacknowledged(fd) &&
+         (is_early || is_repeatable() || kernel::is_unanswered(fd, 1));
 }
 
 OutboundRequest::Outcome OutboundRequest::look_at_peer() const noexcept {
-  if (!kernel::is_unanswered(stream().fd())) return {};
+  if (!kernel::is_unanswered(stream().fd(), is_repeatable() ? kUnansweredRepeatable : kUnanswered)) return {};
   return std::unexpected(Error{ErrorCode::closed});
 }
 

@@ -143,8 +143,9 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
       if (!ready && ready.error().is_late() && !last.passed()) {
         // The client has the answers before this one.
         if (session.out_used_ != 0 && !session.flush()) return std::unexpected(Error{ErrorCode::closed});
+        const bool is_early = !within(kInDoubt).passed();
         // A hang-up soon behind the request may mean that it was not read, and content would be sent again.
-        const bool doubts = is_in_doubt() || (is_repeatable() && !session.body_done_ && !within(kInDoubt).passed());
+        const bool doubts = is_in_doubt(is_early) || (is_early && is_repeatable() && !session.body_done_);
         if (!doubts && suspend()) return {};
         ready = doubts ? await(std::min(last, Deadline::after(std::exchange(doubt, kInDoubt))))
                        : wait(stream().fd(), Direction::readable, last);

@@ -125,11 +125,11 @@ void acknowledge_now(int fd) noexcept {
   ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
-bool is_unanswered(int fd) noexcept {
+bool is_unanswered(int fd, unsigned times) noexcept {
   // How tcp_info begins: its state, the congestion control's, and how often in a row one segment was sent again.
   std::uint8_t begin[4] = {};
   socklen_t size = sizeof begin;
-  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, begin, &size) == 0 && begin[2] >= 2;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, begin, &size) == 0 && begin[2] >= times;
 }
 
 bool is_unacknowledged(int fd) noexcept {

@@ -52,8 +52,8 @@ int file_status(int file, struct stat& status) noexcept;
 void give_up_after(int fd, unsigned milliseconds) noexcept;
 // acknowledge_now has the kernel acknowledge what a TCP connection has received, without waiting for bytes to send it with.
 void acknowledge_now(int fd) noexcept;
-// is_unanswered tells that a TCP connection's peer has acknowledged nothing although it was sent the same again, and again.
-bool is_unanswered(int fd) noexcept;
+// is_unanswered tells that a TCP connection's peer has acknowledged nothing although it was sent the same again so many times.
+bool is_unanswered(int fd, unsigned times) noexcept;
 // is_unacknowledged tells that a TCP connection's peer has not acknowledged all that was sent to it.
 bool is_unacknowledged(int fd) noexcept;
 // probe_peer has the kernel ask the peer of a TCP connection that is silent whether it is there still, and give it up when

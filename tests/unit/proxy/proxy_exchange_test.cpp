@@ -451,6 +451,30 @@ TEST(ProxyExchange, an_upstream_that_vanished_while_its_connections_rested_costs
       });
 }
 
+// In one run: the kernel takes six seconds.
+TEST(ProxyExchange, an_upstream_that_vanished_so_has_a_post_fail_before_its_time) {
+  std::atomic<bool> gone{false}, over{false};
+  bool first = true;
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        peer.say(kHello);
+        gone = peer.vanish();
+        coir::test::until([&] { return over.load(); });
+        peer.come_back();
+      },
+      {.first_byte = 24h},
+      [&](const coir::Address& address, Stage& stage) {
+        if (!std::exchange(first, false)) return;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("hello"));
+        expect(coir::test::until([&] { return gone && stage.group->state().resting == 1; }, soon()));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nonce"));
+        expect(client.hear("HTTP/1.1 502 ") && stage.forwarder->counters().retried.load() == 0);
+        over = true;
+      });
+}
+
 TEST(ProxyExchange, a_new_connection_is_not_retried) {
   std::atomic<unsigned> connections{0};
   through(
