@@ -122,8 +122,13 @@ bool ForwardKeeper::rest_pair(ForwardPair& pair) noexcept {
   if (pair.unsent_to_upstream && !arm(pair, pair.to_upstream, upstream, Direction::writable)) return false;
   if (pair.awaits_client() && !arm(pair, pair.to_client, pair.client->stream, Direction::writable)) return false;
   if (std::exchange(pair.moved, false)) {
-    pair.client->since_ns = pair.looked_ns = coarse_ns();
-    if (pair.awaits_client()) pair.slow_client = SlowPeer(pair.client->stream.fd());
+    pair.client->since_ns = coarse_ns();
+    for (const Side side : {Side::client, Side::upstream}) {
+      ForwardPair::Taking& taking = pair.taking(side);
+      if (!std::exchange(taking.took, false)) continue;
+      taking.since_ns = pair.client->since_ns;
+      if (pair.awaits(side)) taking.slow = SlowPeer(pair.stream(side).fd());
+    }
   }
   if (pair.awaits_client() || pair.unsent_to_upstream) any_limit_.store(true, std::memory_order_relaxed);
   return rest(*pair.client, Direction::readable, [&pair] { return pair.news; });

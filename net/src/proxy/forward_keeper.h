@@ -28,6 +28,13 @@ struct ForwardPair {
     bool armed = false;  // guarded by the keeper's lock: from before it sleeps until its wake is over
     bool woken = false;  // guarded by the keeper's lock
   };
+  enum class Side : std::uint8_t { client, upstream };
+  // Taking is how a side takes what it is sent, while some of it is unsent. Bytes that the side sends itself do not count.
+  struct Taking {
+    std::int64_t since_ns = 0;  // when it took something, or `slow` was asked
+    SlowPeer slow;
+    bool took = true;  // it has taken something since the pair rested last
+  };
   // Bytes that one side has sent and the other has not taken yet; where they lie stands in front of them.
   struct Part {
     std::uint32_t at, end;
@@ -51,8 +58,7 @@ struct ForwardPair {
   Buffer trailers;                 // Trailers of a response whose client takes them, until they are sent
   RelayedContent content;          // of a response
   OwedFraming owed;                // to the client, of a response that is peeked at
-  std::int64_t looked_ns = 0;      // when `slow_client` was asked, or something has moved
-  SlowPeer slow_client;            // while it awaits_client
+  Taking takings[2];               // by Side
   std::uint32_t rest_idle_ms = 0;  // it is cut when nothing has moved for so long; 0: never
   std::uint32_t requests = 0;      // that the client's connection has served
   bool tunnel = false;
@@ -73,6 +79,10 @@ struct ForwardPair {
   // sleeps tells whether a wake of one of its waits is to come. With the keeper's lock.
   bool sleeps() const noexcept { return from_upstream.armed || to_upstream.armed || to_client.armed; }
   bool awaits_client() const noexcept { return client_full || unsent_to_client; }
+  bool awaits(Side side) const noexcept { return side == Side::client ? awaits_client() : bool(unsent_to_upstream); }
+  Stream& stream(Side side) const noexcept { return side == Side::client ? client->stream : lease.stream(); }
+  Buffer& unsent(Side side) noexcept { return side == Side::client ? unsent_to_client : unsent_to_upstream; }
+  Taking& taking(Side side) noexcept { return takings[static_cast<int>(side)]; }
 };
 
 // ForwardKeeper is a Forwarder: what goes on without a fiber.
@@ -103,6 +113,7 @@ class ForwardKeeper final : public Keeper {
   AnswerKeeper answers{*this};
 
  private:
+  using Side = ForwardPair::Side;
   // The next step of a pair that can do nothing more at once.
   enum class Next : std::uint8_t { rest, again, end, cut };
 
@@ -129,6 +140,8 @@ class ForwardKeeper final : public Keeper {
   void cut(ForwardPair& pair, ForwardFailure failure) noexcept;
   void disarm(ForwardPair& pair) noexcept;
   static bool hides_cut(const ForwardPair& pair) noexcept;
+  bool may_be_stuck(ForwardPair& pair, Side side, std::int64_t now_ns) noexcept;
+  bool is_stuck(ForwardPair& pair, Side side, std::int64_t now_ns) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 
@@ -139,8 +152,8 @@ class ForwardKeeper final : public Keeper {
   Next pass_up(ForwardPair& pair, KeptMemory memory) noexcept;
   Next take_content(ForwardPair& pair, std::span<char> bytes) noexcept;
   Next end_of_upstream(ForwardPair& pair, Error error) noexcept;
-  static Next flush(ForwardPair& pair, Stream& stream, Buffer& unsent) noexcept;
-  static Next put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept;
+  static Next flush(ForwardPair& pair, Side to) noexcept;
+  static Next put(ForwardPair& pair, Side to, std::string_view bytes) noexcept;
   static Next put_trailers(ForwardPair& pair, std::span<char> place) noexcept;
   static bool store(Buffer& unsent, std::span<const iovec> parts) noexcept;
 

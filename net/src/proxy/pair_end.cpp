@@ -100,33 +100,44 @@ void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
   pairs_.fetch_sub(1, std::memory_order_release);
 }
 
+// may_be_stuck tells by the clock alone whether a side may have taken nothing for half of write_timeout.
+bool ForwardKeeper::may_be_stuck(ForwardPair& pair, Side side, std::int64_t now_ns) noexcept {
+  const auto half = SlowPeer::half(engine()->options.write_timeout);
+  return pair.awaits(side) && pair.taking(side).since_ns + half.count() <= now_ns;
+}
+
+// is_stuck tells whether a side has taken nothing for the whole time. It asks the kernel: the pair belongs to the caller.
+bool ForwardKeeper::is_stuck(ForwardPair& pair, Side side, std::int64_t now_ns) noexcept {
+  if (!may_be_stuck(pair, side, now_ns)) return false;
+  pair.taking(side).since_ns = now_ns;
+  return pair.taking(side).slow.is_stuck(pair.stream(side).fd());
+}
+
 // look_around cuts a pair on which nothing has moved for longer than its rules allow, or than a side may take to take what
 // it is sent.
 bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
   if (!any_limit_.load(std::memory_order_relaxed)) return false;
-  const std::int64_t write_ms = engine()->options.write_timeout.count();
-  const auto is_silent = [now_ns, write_ms](const Connection& each) {
+  const auto is_silent = [now_ns](const Connection& each) {
     const ForwardPair& pair = pair_of(each);
     // An upstream owes no content while the client takes none.
-    std::int64_t most_ms = pair.is_content && pair.awaits_client() ? 0 : pair.rest_idle_ms;
-    if (pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
+    const std::int64_t most_ms = pair.is_content && pair.awaits_client() ? 0 : pair.rest_idle_ms;
     return most_ms != 0 && each.since_ns + most_ms * 1'000'000 <= now_ns;
   };
-  const auto half = SlowPeer::half(engine()->options.write_timeout);
   // With the lock held: the kernel is asked of the pair that was taken.
   const auto is_due = [&](const Connection& each, bool&) {
-    const ForwardPair& pair = pair_of(each);
-    return is_silent(each) || (pair.awaits_client() && pair.looked_ns + half.count() <= now_ns);
+    return is_silent(each) || may_be_stuck(pair_of(each), Side::client, now_ns) ||
+           may_be_stuck(pair_of(each), Side::upstream, now_ns);
   };
   Connection* const connection = take(Direction::readable, is_due);
   if (connection == nullptr) return false;
   ForwardPair& pair = pair_of(*connection);
-  if (!is_silent(*connection) && !pair.slow_client.is_stuck(connection->stream.fd())) {
-    pair.looked_ns = now_ns;
+  const bool has_stuck_client = is_stuck(pair, Side::client, now_ns);
+  const bool has_stuck_upstream = is_stuck(pair, Side::upstream, now_ns);
+  if (!is_silent(*connection) && !has_stuck_client && !has_stuck_upstream) {
     if (!rest(*connection, Direction::readable, [&pair] { return pair.news; })) serve_soon(*connection);
     return true;
   }
-  const bool is_slow = pair.awaits_client();
+  const bool is_slow = has_stuck_client || (pair.awaits_client() && !has_stuck_upstream);
   disarm(pair);
   if (!is_slow && pair.is_content) {
     cut(pair, ForwardFailure::timeout);

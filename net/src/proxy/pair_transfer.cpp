@@ -30,9 +30,8 @@ bool has_failed(const Stream& stream) noexcept {
 
 // pass_down passes on what the upstream has sent, as long as the client takes it.
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
-  Stream& client = pair.client->stream;
   for (int reads = 0; reads < kMostReads; ++reads) {
-    if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) {
+    if (const Next flushed = flush(pair, Side::client); flushed != Next::again) {
       if (flushed == Next::end) pair.client_stays = false;
       return flushed;
     }
@@ -97,7 +96,7 @@ ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char
       if (!written) break;
       take_sent(left, *written);
       sent += *written;
-      pair.moved = true;
+      pair.moved = pair.taking(Side::client).took = true;
     }
     const std::size_t taken = owed.took(sent, front, found, behind, before.bytes != 0 ? 0 : chunk);
     if (before.bytes == 0) pair.content.advance(seen, pair.lease.stream().fd(), found, taken, place);
@@ -152,7 +151,7 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
       end += kLastChunk.size();
     }
   }
-  return begin == end ? Next::again : put(pair.client->stream, pair.unsent_to_client, {begin, end});
+  return begin == end ? Next::again : put(pair, Side::client, {begin, end});
 }
 
 ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error error) noexcept {
@@ -162,7 +161,7 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
     return pair.client->stream.shutdown_write() ? Next::again : Next::end;
   }
   pair.content.whole = true;
-  return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
+  return pair.writes_chunks ? put(pair, Side::client, kLastChunk) : Next::again;
 }
 
 // pass_up passes on what the client has sent through a tunnel. Bytes behind its request are not
@@ -177,7 +176,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
     return kernel::has_hung_up(client.fd()) ? Next::end : Next::rest;
   }
   for (int reads = 0; reads < kMostReads; ++reads) {
-    if (const Next flushed = flush(pair, upstream, pair.unsent_to_upstream); flushed != Next::again) return flushed;
+    if (const Next flushed = flush(pair, Side::upstream); flushed != Next::again) return flushed;
     if (pair.client_ended && pair.upstream_ended) return Next::end;
     if (client.drained()) return Next::rest;
     const auto got = client.read(memory.out, Deadline::now());
@@ -185,7 +184,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
       pair.client_stays = false;
       if (!tunnel) continue;
       pair.moved = true;
-      const Next next = put(upstream, pair.unsent_to_upstream, {memory.out.data(), *got});
+      const Next next = put(pair, Side::upstream, {memory.out.data(), *got});
       if (next != Next::again) return next;
     } else if (would_wait(got.error())) {
       return client.drained() ? Next::rest : Next::again;
@@ -203,21 +202,25 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
 }
 
 // flush sends what the other side has not taken. Again: all of it is sent.
-ForwardKeeper::Next ForwardKeeper::flush(ForwardPair& pair, Stream& stream, Buffer& unsent) noexcept {
+ForwardKeeper::Next ForwardKeeper::flush(ForwardPair& pair, Side to) noexcept {
+  Stream& stream = pair.stream(to);
+  Buffer& unsent = pair.unsent(to);
   while (unsent) {
     ForwardPair::Part& part = ForwardPair::part(unsent);
     const iovec left = {unsent.data() + part.at, part.end - part.at};
     const auto sent = stream.write_some({&left, 1}, Deadline::now());
     if (!sent) return would_wait(sent.error()) ? Next::rest : Next::end;
     part.at += static_cast<std::uint32_t>(*sent);
-    pair.moved = true;
+    pair.moved = pair.taking(to).took = true;
     if (part.at == part.end) unsent.give();
   }
   return Next::again;
 }
 
 // put sends bytes, and keeps what the kernel does not take.
-ForwardKeeper::Next ForwardKeeper::put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept {
+ForwardKeeper::Next ForwardKeeper::put(ForwardPair& pair, Side to, std::string_view bytes) noexcept {
+  Stream& stream = pair.stream(to);
+  pair.moved = pair.taking(to).took = true;
   while (!bytes.empty()) {
     const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
     const auto sent = stream.write_some({&part, 1}, Deadline::now());
@@ -228,7 +231,7 @@ ForwardKeeper::Next ForwardKeeper::put(Stream& stream, Buffer& unsent, std::stri
   if (bytes.empty()) return Next::again;
   const iovec left = {const_cast<char*>(bytes.data()), bytes.size()};
   // Without memory for it, it is lost, and what lacks it must not be taken for whole.
-  return store(unsent, {&left, 1}) ? Next::rest : Next::cut;
+  return store(pair.unsent(to), {&left, 1}) ? Next::rest : Next::cut;
 }
 
 // store keeps bytes that a side has not taken. False: there is no memory for them.
@@ -253,7 +256,7 @@ ForwardKeeper::Next ForwardKeeper::put_trailers(ForwardPair& pair, std::span<cha
   const auto& kept = *reinterpret_cast<const ForwardPair::Trailers*>(pair.trailers.data());
   const std::string_view text = write_last_chunk(place, {kept.text, pair.content.decoder.trailer_bytes()}, kept.drops);
   pair.trailers.give();
-  return put(pair.client->stream, pair.unsent_to_client, text);
+  return put(pair, Side::client, text);
 }
 
 void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
@@ -264,7 +267,7 @@ void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMem
   kernel::probe_peer(pair.lease.stream().fd());
   // Nothing is known of what either has sent meanwhile.
   connection.stream.mark_readable();
-  if (pair.tunnel && !sent.empty() && put(pair.lease.stream(), pair.unsent_to_upstream, sent) == Next::cut) {
+  if (pair.tunnel && !sent.empty() && put(pair, Side::upstream, sent) == Next::cut) {
     return end(pair, Next::cut);
   }
   go_on(pair, memory);

@@ -458,6 +458,31 @@ TEST(ProxyStreams, much_passes_through_a_tunnel_both_ways_at_once) {
       });
 }
 
+// The other direction moves all the time.
+TEST(ProxyStreams, a_tunnel_is_cut_of_which_a_side_takes_nothing) {
+  static const char piece[65536] = {};
+  for (const bool is_upstream : {true, false}) {
+    const auto script = [&](Peer& peer) {
+      peer.hear();
+      peer.say(kSwitch);
+      while (peer.say(is_upstream ? "x" : std::string_view(piece, sizeof piece))) {
+        if (is_upstream) ::poll(nullptr, 0, 2);
+      }
+    };
+    through(script, {}, {.write_timeout = 200ms}, [&](Server&, const coir::Address& address, Stage& stage) {
+      coir::test::Client client(address);
+      expect(client.say(kUpgrade) && client.hear("\r\n\r\n"));
+      const coir::Deadline late = soon();
+      while (!late.passed() && client.say(is_upstream ? std::string_view(piece, sizeof piece) : "x")) {
+        if (!is_upstream) static_cast<void>(coir::sleep(2ms));
+      }
+      expect(!late.passed() && rests(stage, 0));
+      const auto& counters = stage.forwarder->counters();
+      expect((is_upstream ? counters.silent : counters.cancelled).load() == 1);
+    });
+  }
+}
+
 TEST(ProxyStreams, a_slow_client_of_a_stream_costs_one_buffer) {
   std::atomic<bool> held_back{false};
   through(
