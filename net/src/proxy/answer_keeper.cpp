@@ -57,9 +57,10 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   waiting.interims = forwarding.interims();
   waiting.has_made_id = session.log_id_.data() == session.made_id_;
   memcpy(waiting.made_id, session.made_id_, sizeof waiting.made_id);
-  waiting.rules = forwarding.rules;
+  waiting.rules = &forwarding.rules;
+  waiting.own = forwarding.own;
   waiting.lease = std::move(forwarding.lease);
-  if (waiting.rules.streams != nullptr) waiting.rules.streams->fetch_add(1, std::memory_order_relaxed);
+  if (waiting.rules->streams != nullptr) waiting.rules->streams->fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -127,7 +128,7 @@ const Suspended* AnswerKeeper::suspended(Connection& connection) noexcept {
 
 void AnswerKeeper::answer_kept(Exchange& exchange, std::uint64_t mark) noexcept {
   WaitingExchange& waiting = *reinterpret_cast<WaitingExchange*>(mark);
-  Forwarding(exchange, forwards_, *waiting.group, waiting.rules).resume(waiting);
+  Forwarding(exchange, forwards_, *waiting.group, *waiting.rules, waiting.own).resume(waiting);
   release(waiting);
 }
 
@@ -152,7 +153,7 @@ void AnswerKeeper::release(WaitingExchange& waiting) noexcept {
   waiting.lease.leave();
   if (waiting.counted != nullptr) waiting.counted->fetch_sub(1, std::memory_order_relaxed);
   // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
-  if (waiting.rules.streams != nullptr) waiting.rules.streams->fetch_sub(1, std::memory_order_release);
+  if (waiting.rules->streams != nullptr) waiting.rules->streams->fetch_sub(1, std::memory_order_release);
   bool free = false;
   {
     Locked locked(lock_);

@@ -34,7 +34,8 @@ struct WaitingExchange : RestingWait {
   bool news = false;   // the upstream may have said something
   bool dying = false;  // whoever ends the wait frees it: set last
   char made_id[16];
-  ForwardRules rules;
+  const ForwardRules* rules = nullptr;
+  RequestRules own;
 
   static std::size_t bytes(std::size_t text, bool uploads) noexcept {
     return sizeof(WaitingExchange) + (uploads ? sizeof(KeptContent) : 0) + text;

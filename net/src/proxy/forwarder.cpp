@@ -17,8 +17,9 @@ Forwarder::~Forwarder() {
   if (keeper_ != nullptr) ForwardKeeper::destroy(keeper_);
 }
 
-void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules) noexcept {
-  Forwarding(exchange, *keeper_, group, rules).run();
+void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
+                        const RequestRules& own) noexcept {
+  Forwarding(exchange, *keeper_, group, rules, own).run();
 }
 
 const char* word_of(ForwardFailure failure) noexcept {

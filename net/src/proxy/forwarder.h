@@ -21,21 +21,17 @@ namespace coir::http {
 
 class ForwardKeeper;
 
-// ForwardRules say how exchanges of one route are forwarded. They are copied where an exchange waits for its
-// upstream. Everything they refer to must outlive the exchanges, except those that have become streams and tunnels, which
-// need the rules no more. Lines are the program's own, "Name: value\r\n"
+// ForwardRules say how exchanges of one route are forwarded. They, and everything they refer to, must outlive the exchanges,
+// also those that wait for their upstream without their handler, but not those that have become streams and tunnels: `streams`
+// counts both. Lines are the program's own, "Name: value\r\n"
 // each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
 struct ForwardRules {
   std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
   std::string_view pseudonym = {};  // this proxy's name in Via, by which loops are found; empty: "coir"
-  // Whether the peer is a proxy of one's own, whose Forwarded and X-Forwarded-* are added to. Those of any other peer
-  // are replaced.
-  bool trusts_peer = false;
-  bool sends_forwarded = false;  // RFC 7239's Forwarded, beside X-Forwarded-For, -Proto and -Host
+  bool sends_forwarded = false;     // RFC 7239's Forwarded, beside X-Forwarded-For, -Proto and -Host
   // Each request has an X-Request-ID, which the upstream is sent and the access log has as "id=...": a trusted peer's,
   // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
   bool request_id = false;
-  bool joins = false;  // a slash stands behind `base`
   // A response with a longer head is answered 502. 48 KB at most; memory for it is taken at need.
   std::uint32_t max_head = 12 * 1024;
   std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
@@ -46,7 +42,6 @@ struct ForwardRules {
   std::span<const std::string_view> request_drops = {};
   std::string_view response_lines = {};
   std::span<const std::string_view> response_drops = {};
-  std::uint64_t hash_key = 0;  // for a group that chooses by hash
   // How long a connection, the first byte of a response and each further one may take. A stream or tunnel that rests
   // has no such limit but rest_idle: its ends are looked after by the kernel's keep-alive.
   std::chrono::milliseconds connect{5'000};
@@ -60,12 +55,23 @@ struct ForwardRules {
   // While so many exchanges, which `waiting` counts, wait for a response to begin, one more is answered 503 at once. 0:
   // only the ledger bounds them.
   std::uint32_t max_waiting = 0;
-  // `base` is sent instead of so many bytes of the request's path. The caller has checked that the whole is a path.
+  Atomic<std::uint32_t>* waiting = nullptr;
+  // Counts the streams, tunnels and waiting exchanges that come of it while they last: so long the rules and their group stay.
+  // May be null.
+  Atomic<std::uint32_t>* streams = nullptr;
+};
+
+// RequestRules are how a route's rules apply to one request.
+struct RequestRules {
+  // Whether the peer is a proxy of one's own, whose Forwarded and X-Forwarded-* are added to. Those of any other peer
+  // are replaced.
+  bool trusts_peer = false;
+  bool joins = false;  // a slash stands behind `base`
+  // `base` is sent instead of so many bytes of the request's path. The caller has checked that the whole is a path. It lasts as
+  // long as the route's rules.
   std::uint32_t replaced = 0;
   std::string_view base = {};
-  Atomic<std::uint32_t>* waiting = nullptr;
-  // Counts the streams and tunnels that come of it while they last: so long their group stays. May be null.
-  Atomic<std::uint32_t>* streams = nullptr;
+  std::uint64_t hash_key = 0;  // for a group that chooses by hash
 };
 
 // ForwardFailure is why an upstream has not answered an exchange, or not to its end.
@@ -127,7 +133,9 @@ class Forwarder {
   // forward answers `exchange` by what an upstream of `group` answers, and returns when the response has been passed on,
   // goes on as a stream or tunnel, or once the upstream has been silent for a while: then the exchange goes on without
   // the handler, which must not answer it. In a handler, on a fiber.
-  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules) noexcept;
+  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
+               const RequestRules& own = {}) noexcept;
+  void forward(Exchange&, UpstreamGroup&, const ForwardRules&&, const RequestRules& = {}) = delete;
 
   ForwardCounters& counters() const noexcept;
   // streams is how many responses and tunnels rest.

@@ -16,12 +16,14 @@
 
 namespace coir::http {
 
-Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by) noexcept
+Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
+                       const RequestRules& its_own) noexcept
     : OutboundExchange(std::min(by.max_head, kMostHead)),
       RelayedExchange(given),
       keeper(kept_by),
       group(of),
-      rules(by) {
+      rules(by),
+      own(its_own) {
   idempotent = is_idempotent(request.method);
   if (request.method == Method::head) answers = AnswerTo::head;
 }
@@ -102,7 +104,7 @@ void Forwarding::go_on(Stage stage) noexcept {
 // ask takes a connection to an upstream and tries. The wait for one may be long, and needs nothing of the session's memory.
 Forwarding::Outcome Forwarding::ask() noexcept {
   session.lends_scratch_ = false;
-  auto taken = group.take({.key = rules.hash_key, .must_be_new = tried_again}, within(rules.connect));
+  auto taken = group.take({.key = own.hash_key, .must_be_new = tried_again}, within(rules.connect));
   if (!taken) return std::unexpected(taken.error());
   lease = std::move(*taken);
   goes_over(lease.stream(), lease.reused());

@@ -28,7 +28,8 @@ inline constexpr std::chrono::milliseconds kInDoubt{1'500}, kUntilAcknowledged{1
 // The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
 // they are passed on; upload.cpp, content to the upstream; download.cpp, content to the client.
 struct Forwarding final : OutboundExchange, RelayedExchange {
-  Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by) noexcept;
+  Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
+             const RequestRules& its_own) noexcept;
 
   ~Forwarding() { end_waiting(); }
 
@@ -113,6 +114,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   ForwardKeeper& keeper;
   UpstreamGroup& group;
   const ForwardRules& rules;
+  const RequestRules& own;
 
   UpstreamLease lease;
   RelayedContent relayed;                    // how its content comes

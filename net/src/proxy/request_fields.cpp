@@ -62,7 +62,7 @@ void Forwarding::choose_request_id() noexcept {
   constexpr std::size_t kMost = 64;
   std::string_view given;
   for (const Header& field : request.headers) {
-    if (rules.trusts_peer && is_request_id(field.name)) given = given.data() == nullptr ? field.value : "";
+    if (own.trusts_peer && is_request_id(field.name)) given = given.data() == nullptr ? field.value : "";
   }
   const auto sound = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != ','; };
   if (given.empty() || given.size() > kMost || !std::ranges::all_of(given, sound)) {
@@ -115,7 +115,7 @@ void Forwarding::write_forwarded(ResponseHead& head) noexcept {
   const bool v6 = !name.empty() && name.front() == '[';
   const auto pass = [&](FieldKind kind, std::string_view separator) {
     bool any = false;
-    if (!rules.trusts_peer) return any;
+    if (!own.trusts_peer) return any;
     for (const Header& field : request.headers) {
       if (kind_of(field.name) != kind || field.value.empty()) continue;
       if (any && separator.empty()) break;
@@ -155,9 +155,9 @@ std::string_view Forwarding::write_request_head(std::span<char> into) noexcept {
   ResponseHead head(into);
   head.fixed(request.method_text);
   head.fixed(" ");
-  head.fixed(rules.base);
-  if (rules.joins) head.fixed("/");
-  head.fixed(request.path.substr(rules.replaced));
+  head.fixed(own.base);
+  if (own.joins) head.fixed("/");
+  head.fixed(request.path.substr(own.replaced));
   if (request.query.data() != nullptr) {
     head.fixed("?");
     head.fixed(request.query);
@@ -171,8 +171,8 @@ std::string_view Forwarding::write_request_head(std::span<char> into) noexcept {
     const bool passes = kind == FieldKind::passed || kind == FieldKind::via || kind == FieldKind::date ||
                         (kind == FieldKind::trailer && request.framing == Framing::chunked) ||
                         (kind == FieldKind::upgrade && asks_upgrade) ||
-                        (kind == FieldKind::forwarded && rules.trusts_peer && !rules.sends_forwarded) ||
-                        (kind == FieldKind::forwarded_other && rules.trusts_peer);
+                        (kind == FieldKind::forwarded && own.trusts_peer && !rules.sends_forwarded) ||
+                        (kind == FieldKind::forwarded_other && own.trusts_peer);
     if (!passes) continue;
     if (names_fields && is_named(request.headers, field, kind)) continue;
     if (!rules.request_drops.empty() && is_among(field.name, rules.request_drops)) continue;

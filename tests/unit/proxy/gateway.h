@@ -67,6 +67,7 @@ class Gateway : public HandlerServer {
     Forwarder* forwarder;
     UpstreamGroup* group;
     ForwardRules rules;
+    http::RequestRules own = {};
     bool waits_first = false;  // the handler has waited by then
     std::uint16_t port = 0;    // of the upstream
   };
@@ -83,7 +84,7 @@ class Gateway : public HandlerServer {
     options.handler = [](Exchange& exchange) {
       Stage& stage = *stage_;
       if (stage.waits_first) static_cast<void>(sleep(std::chrono::milliseconds(1)));
-      stage.forwarder->forward(exchange, *stage.group, stage.rules);
+      stage.forwarder->forward(exchange, *stage.group, stage.rules, stage.own);
     };
     std::optional<ScriptedServer> upstream;
     std::optional<http::Upstreams> group;

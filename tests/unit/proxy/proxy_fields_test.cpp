@@ -7,13 +7,15 @@
 namespace proxy_fields_test {
 
 using namespace coir::test;
+using coir::http::RequestRules;
 
 TEST_GROUP_BASE(ProxyFields, Gateway) {
   // asked makes a request and checks what the upstream has heard.
   template <class Check>
-  void asked(std::string_view request, const ForwardRules& rules, Check check) {
+  void asked(std::string_view request, const ForwardRules& rules, const RequestRules& own, Check check) {
     Heard heard;
-    through(keep_head(heard), rules, [&](const coir::Address& address, Stage&) {
+    through(keep_head(heard), rules, [&](const coir::Address& address, Stage& stage) {
+      stage.own = own;
       heard.size = 0;
       coir::test::Client client(address);
       expect(client.say(request) && client.hear("hello"));
@@ -21,8 +23,12 @@ TEST_GROUP_BASE(ProxyFields, Gateway) {
     });
   }
   template <class Check>
+  void asked(std::string_view request, const ForwardRules& rules, Check check) {
+    asked(request, rules, {}, check);
+  }
+  template <class Check>
   void asked(std::string_view request, Check check) {
-    asked(request, {}, check);
+    asked(request, {}, {}, check);
   }
   // answered makes a request of that head and checks what the client hears.
   template <class Check>
@@ -75,12 +81,12 @@ TEST(ProxyFields, host_is_the_configured_one) {
 
 TEST(ProxyFields, a_base_of_the_rules_replaces_the_begin_of_the_path) {
   constexpr std::string_view kRequest = "GET /outer/x?y HTTP/1.1\r\nHost: t\r\n\r\n";
-  asked(kRequest, {.replaced = 6, .base = "/inner"},
+  asked(kRequest, {}, {.replaced = 6, .base = "/inner"},
         [&](const Heard& heard) { expect(heard.view().starts_with("GET /inner/x?y HTTP/1.1\r\n")); });
-  asked(kRequest, {.joins = true, .replaced = 7, .base = "/inner"},
+  asked(kRequest, {}, {.joins = true, .replaced = 7, .base = "/inner"},
         [&](const Heard& heard) { expect(heard.view().starts_with("GET /inner/x?y HTTP/1.1\r\n")); });
   // A base of a slash alone, in front of a rest that begins with one.
-  asked(kRequest, {.replaced = 6},
+  asked(kRequest, {}, {.replaced = 6},
         [&](const Heard& heard) { expect(heard.view().starts_with("GET /x?y HTTP/1.1\r\n")); });
 }
 
@@ -130,7 +136,7 @@ TEST(ProxyFields, forwarded_fields_of_a_trusted_peer_are_added_to) {
       "GET / HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: "
       "https\r\n"
       "X-Forwarded-Host: outer\r\nForwarded: for=1.2.3.4\r\nX-Forwarded-Port: 443\r\n\r\n",
-      {.trusts_peer = true, .sends_forwarded = true}, [&](const Heard& heard) {
+      {.sends_forwarded = true}, {.trusts_peer = true}, [&](const Heard& heard) {
         expect(heard.has("\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8, 127.0.0.1\r\n"));
         expect(heard.has("\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outer\r\n"));
         expect(heard.has("\r\nForwarded: for=1.2.3.4, for=127.0.0.1;"));

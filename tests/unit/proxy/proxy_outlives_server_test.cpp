@@ -43,6 +43,7 @@ TEST(ProxyOutlivesServer, behind_two_servers_of_which_one_has_stopped_connection
 namespace {
 
 struct Cut {
+  const coir::http::ForwardRules rules;
   std::optional<Upstreams> upstreams;
   std::optional<Forwarder> forwarder;
 };
@@ -68,8 +69,9 @@ TEST(ProxyOutlivesServer, a_run_that_is_cut_off_leaks_no_record) {
         char url[32];
         cut.upstreams.emplace(std::move(*Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
         cut.forwarder.emplace(std::move(*Forwarder::create()));
-        server.emplace(*Server::create(
-            {.handler = [&cut](Exchange& exchange) { cut.forwarder->forward(exchange, cut.upstreams->group(), {}); }}));
+        server.emplace(*Server::create({.handler = [&cut](Exchange& exchange) {
+          cut.forwarder->forward(exchange, cut.upstreams->group(), cut.rules);
+        }}));
         auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
         const Address address = listener.local_address();
         if (!server->add(std::move(listener)) || !server->start()) return 9;

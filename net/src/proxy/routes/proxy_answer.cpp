@@ -19,45 +19,43 @@ bool ProxyState::serve(Exchange& exchange) noexcept {
 [[gnu::noinline]] void ProxyState::serve(Exchange& exchange, ProxyRoute& route) noexcept {
   if (climbs(exchange.request().path)) return exchange.respond_status(400);
   if (watches_itself_) static_cast<void>(route.group->upstreams->watch());
-  ForwardRules rules = rules_of(route);
-  put_base(exchange.request(), route, rules);
-  if (admits(exchange, route, rules)) forwarder_.forward(exchange, route.group->upstreams->group(), rules);
+  RequestRules own;
+  put_base(exchange.request(), route, own);
+  if (admits(exchange, route, own)) forwarder_.forward(exchange, route.group->upstreams->group(), route.rules, own);
 }
 
-ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
-  const RouteLine& line = route.line;
-  ForwardRules rules{.host = line.host,
-                     .sends_forwarded = line.forwarded,
-                     .request_id = line.request_id,
-                     .max_body = line.max_body,
-                     .body_timeout = line.body_timeout,
-                     .body_rate = line.body_rate,
-                     .request_lines = line.request.lines(),
-                     .request_drops = line.request.drops(),
-                     .response_lines = line.response.lines(),
-                     .response_drops = line.response.drops(),
-                     .rest_idle = line.rest_idle,
-                     .max_waiting = line.max_waiting,
-                     .waiting = &route.waiting,
-                     .streams = &route.users};
+void ProxyRoute::make_rules() noexcept {
+  rules = {.host = line.host,
+           .sends_forwarded = line.forwarded,
+           .request_id = line.request_id,
+           .max_body = line.max_body,
+           .body_timeout = line.body_timeout,
+           .body_rate = line.body_rate,
+           .request_lines = line.request.lines(),
+           .request_drops = line.request.drops(),
+           .response_lines = line.response.lines(),
+           .response_drops = line.response.drops(),
+           .rest_idle = line.rest_idle,
+           .max_waiting = line.max_waiting,
+           .waiting = &waiting,
+           .streams = &users};
   if (line.max_head != 0) rules.max_head = line.max_head;
   if (line.connect.count() != 0) rules.connect = line.connect;
   if (line.first_byte.count() != 0) rules.first_byte = line.first_byte;
   if (line.idle.count() != 0) rules.idle = line.idle;
-  return rules;
 }
 
 // admits tells whether an exchange keeps to its route's limits. False: it has been answered. Values that depend on the client
-// are put into the rules.
-[[gnu::noinline]] bool ProxyState::admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept {
+// are put into the request's own rules.
+[[gnu::noinline]] bool ProxyState::admits(Exchange& exchange, ProxyRoute& route, RequestRules& own) noexcept {
   const RouteLine& line = route.line;
   const bool hashes = line.balance == Balance::hash;
   if (line.rate != 0 || hashes || !line.trust.empty()) {
     // A peer that has gone has no address, and nobody waits for the answer.
     if (const auto peer = exchange.peer_address()) {
-      rules.trusts_peer = !line.trust.empty() && is_trusted(line.trust, *peer);
+      own.trusts_peer = !line.trust.empty() && is_trusted(line.trust, *peer);
       const auto key = ClientLimits::key_of(client_behind(*peer, line.trust, exchange.request().headers));
-      if (hashes) rules.hash_key = key;
+      if (hashes) own.hash_key = key;
       if (line.rate != 0 && !route.clients.may_ask_once(key)) {
         forwarder_.counters().limited.fetch_add(1, std::memory_order_relaxed);
         exchange.respond_status(429, "Retry-After: 1\r\n");
@@ -103,14 +101,14 @@ void ProxyState::tidy() noexcept {
 }
 
 // put_base has the route's base take the prefix's place, with one slash between it and the rest.
-void ProxyState::put_base(const Request& request, const ProxyRoute& route, ForwardRules& rules) noexcept {
+void ProxyState::put_base(const Request& request, const ProxyRoute& route, RequestRules& own) noexcept {
   if (route.base.empty()) return;
   const std::string_view rest = rest_below(request.path, route.line.prefix).value_or("");
   const bool slash = rest.starts_with('/') || rest.starts_with("%2f") || rest.starts_with("%2F");
-  rules.base = route.base;
-  if (rules.base.ends_with('/') && slash) rules.base.remove_suffix(1);
-  rules.joins = !rules.base.ends_with('/') && !rest.empty() && !slash;
-  rules.replaced = static_cast<std::uint32_t>(request.path.size() - rest.size());
+  own.base = route.base;
+  if (own.base.ends_with('/') && slash) own.base.remove_suffix(1);
+  own.joins = !own.base.ends_with('/') && !rest.empty() && !slash;
+  own.replaced = static_cast<std::uint32_t>(request.path.size() - rest.size());
 }
 
 }  // namespace coir::http

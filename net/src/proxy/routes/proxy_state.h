@@ -96,8 +96,11 @@ struct ProxyRoute {
   explicit ProxyRoute(std::size_t text_bytes) noexcept : bytes(text_bytes) {}
 
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(this + 1), bytes}; }
+  // make_rules follows the line, which does not change any more (proxy_answer.cpp).
+  void make_rules() noexcept;
 
   RouteLine line;
+  ForwardRules rules;
   const std::size_t bytes;
   bool is_line = true;    // so that the same line is the same route
   std::string_view base;  // stands in the prefix's place, if it is not empty
@@ -176,9 +179,8 @@ class ProxyState {
   Running* take_table() noexcept;
   void tidy() noexcept;
   void serve(Exchange& exchange, ProxyRoute& route) noexcept;
-  static ForwardRules rules_of(ProxyRoute& route) noexcept;
-  bool admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept;
-  static void put_base(const Request& request, const ProxyRoute& route, ForwardRules& rules) noexcept;
+  bool admits(Exchange& exchange, ProxyRoute& route, RequestRules& own) noexcept;
+  static void put_base(const Request& request, const ProxyRoute& route, RequestRules& own) noexcept;
 
   const ProxyOptions options_;
   Forwarder forwarder_;

@@ -39,6 +39,7 @@ std::expected<bool, RouteFault> ProxyTable::add(std::string_view line) noexcept 
   if (made == nullptr) return table_fault(line.substr(0, line.find(' ')), "no memory for the route", "see --memory");
   const auto read = read_line(*made, line);
   if (read && *read) {
+    made->make_rules();
     list_->routes[list_->count++] = made;
   } else {
     free_charged(made, made->bytes);
@@ -91,6 +92,7 @@ std::expected<void, RouteFault> ProxyTable::add(std::span<const UpstreamServer> 
   made->base = path_of(line.urls.substr(0, line.urls.find(',')));
   const auto checked = check(*made);
   if (checked) {
+    made->make_rules();
     list_->routes[list_->count++] = made;
     return {};
   }
