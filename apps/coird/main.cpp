@@ -262,8 +262,8 @@ int main(int count, char** arguments) {
   signal(SIGXFSZ, SIG_IGN);
   Options options;
   const bool good = parse_options(count, arguments, options);
-  // A file that is wrong does not keep coird from safe mode.
-  if (!good && (!options.config_wrong || options.check || options.action != Options::Action::serve)) return 2;
+  // Options that are wrong do not keep coird from safe mode.
+  if (!good && (options.check || options.action != Options::Action::serve)) return 2;
   switch (options.action) {
     case Options::Action::help:
       print_help();

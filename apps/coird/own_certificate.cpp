@@ -158,7 +158,7 @@ bool store(const Paths& paths, const Options& options) noexcept {
     note(kNext, paths.pem, "left as it is");
     return false;
   }
-  make_state_folder(options);
+  make_state_folder(options, true);
   const auto stored = write_state(paths.pem, g_own.view());
   if (!stored) {
     note(kNext, paths.pem, describe(stored.error()));

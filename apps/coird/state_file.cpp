@@ -15,21 +15,34 @@
 
 namespace {
 
-// give gives the new folder to whom coird becomes: returns 0, or errno.
+// is_held tells whether a start that did not know whom coird becomes has made the folder.
+constexpr mode_t kHeld = S_ISVTX;
+bool is_held(const struct stat& folder) noexcept {
+  return S_ISDIR(folder.st_mode) && folder.st_uid == ::geteuid() && (folder.st_mode & (kHeld | 022)) == kHeld;
+}
+
+// give gives the folder to whom coird becomes: returns 0, or errno.
 int give(const char* folder, const Identity& owner) noexcept {
   const coir::File made(::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  return made.is_open() && ::fchown(made.fd(), owner.user, owner.group) == 0 ? 0 : errno;
+  struct stat status;
+  if (!made.is_open() || ::fstat(made.fd(), &status) != 0 || ::fchmod(made.fd(), status.st_mode & 0777) != 0)
+    return errno;
+  return !owner.changes || ::fchown(made.fd(), owner.user, owner.group) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
-void make_state_folder(const Options& options) noexcept {
+void make_state_folder(const Options& options, bool good) noexcept {
+  struct stat status;
+  const bool there = ::lstat(options.state, &status) == 0;
+  if (there && !is_held(status)) return;
   Identity owner;
+  const bool known = good && find_owner(options, owner) == nullptr;
+  if (!there && ::mkdir(options.state, known ? 0755 : 0755 | kHeld) != 0) return;
   // A folder that was made for somebody else would be useless for good.
-  if (::access(options.state, F_OK) == 0 || find_owner(options, owner) != nullptr) return;
-  if (::mkdir(options.state, 0755) != 0) return;
-  if (const int error = owner.changes ? give(options.state, owner) : 0; error != 0)
+  if (const int error = known ? give(options.state, owner) : 0; error != 0)
     warn({options.state, ": not owned by the user of --user: ", coir::Error::from_errno(error)});
+  if (there) return;
   // Else a loss of power could take the folder, with all that was written there.
   auto parent = coir::File::open(InFolder(options.state, "..").text);
   if (parent) static_cast<void>(parent->sync());

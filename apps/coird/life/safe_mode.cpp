@@ -127,7 +127,7 @@ bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
 
 bool SafeMode::begin(const Options& options, bool good, std::span<char*> arguments) noexcept {
   options_ = &options;
-  if (good && options.state_given) make_state_folder(options);
+  if (options.state_given) make_state_folder(options, good);
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
   if (is_in(options.state, "safe")) return reason_ = Reason::asked, true;

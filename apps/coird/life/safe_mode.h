@@ -19,8 +19,8 @@
 // running; without --state only --safe-file counts.
 class SafeMode {
  public:
-  // begin counts this start, and waits where the last runs were short. Options that are not in order (`good`) make no folder,
-  // for the user may be what is missing. False: SIGTERM or SIGINT has ended the wait.
+  // begin counts this start, and waits where the last runs were short; `good` tells that the options are in order. False:
+  // SIGTERM or SIGINT has ended the wait.
   [[nodiscard]] bool begin(const Options& options, bool good, std::span<char*> arguments) noexcept;
 
   bool on() const noexcept { return reason_ != Reason::none; }

@@ -51,16 +51,18 @@ struct CommandLine {
   char* end = letters + 1;
 };
 
-// find_config takes --config alone, at any place. Errors of the other options are reported later, in their order.
-bool find_config(int count, char** arguments, Options& options) noexcept {
+// take_first takes, at any place, the file that is read before the command line, and the options that lead to safe mode.
+// Errors are reported later, in their order.
+void take_first(int count, char** arguments, Options& options) noexcept {
+  constexpr std::string_view kFirstOnes[] = {"config", "state", "safe-file"};
   CommandLine line;
   opterr = 0;
   optind = 1;
   for (int chosen; (chosen = getopt_long(count, arguments, line.letters, line.known, nullptr)) != -1;) {
     const Row* const row = CommandLine::row(chosen);
-    if (row != nullptr && row->take == take_config && !take_config({.row = row, .text = optarg}, options)) return false;
+    if (row == nullptr || std::ranges::find(kFirstOnes, row->name) == std::end(kFirstOnes) || *optarg == '\0') continue;
+    static_cast<void>(row->take({.row = row, .text = optarg}, options));
   }
-  return true;
 }
 
 bool complain_of_memory() noexcept {
@@ -76,28 +78,35 @@ bool take_option(const Row& row, const char* text, Options& options) noexcept {
   return lacks(row.name, row.part, cure);
 }
 
+bool take_next(int chosen, const char* word, char** arguments, Options& options) noexcept {
+  if (chosen == ':') {
+    if (const Row* row = CommandLine::row(optopt)) return complain(kSeeHelp, {"--", row->name, ": a value is missing"});
+    return complain(kSeeHelp, {arguments[optind - 1], ": a value is missing"});
+  }
+  if (chosen == '?') {
+    if (optopt > ' ' && optopt < 127 && strncmp(word, "--", 2) != 0) {
+      const char letter = static_cast<char>(optopt);
+      return complain(kSeeHelp, {"-", std::string_view(&letter, 1), ": no such option"});
+    }
+    return complain(kSeeHelp, {arguments[optind - 1], ": no such option, or it takes no value"});
+  }
+  return take_option(*CommandLine::row(chosen), optarg == nullptr ? "" : optarg, options);
+}
+
+// take_all stops at the first option that is wrong, unless safe mode wants the others.
 bool take_all(int count, char** arguments, Options& options) noexcept {
   CommandLine line;
+  bool good = true;
   optind = 1;
-  for (;;) {
-    const int before = optind;
+  while (good || options.state_given || options.safe_file != nullptr) {
+    const char* const word = arguments[optind];
     const int chosen = getopt_long(count, arguments, line.letters, line.known, nullptr);
     if (chosen == -1) break;
-    if (chosen == ':') {
-      if (const Row* row = CommandLine::row(optopt))
-        return complain(kSeeHelp, {"--", row->name, ": a value is missing"});
-      return complain(kSeeHelp, {arguments[optind - 1], ": a value is missing"});
-    }
-    if (chosen == '?') {
-      if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0) {
-        const char letter = static_cast<char>(optopt);
-        return complain(kSeeHelp, {"-", std::string_view(&letter, 1), ": no such option"});
-      }
-      return complain(kSeeHelp, {arguments[optind - 1], ": no such option, or it takes no value"});
-    }
-    if (!take_option(*CommandLine::row(chosen), optarg == nullptr ? "" : optarg, options)) return false;
+    good &= take_next(chosen, word, arguments, options);
   }
-  return optind == count || complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
+  // Behind an option that is wrong it may be the value.
+  if (!good || optind == count) return good;
+  return complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
 }
 
 bool check_metrics(const Options& options) noexcept {
@@ -146,17 +155,15 @@ const Setting* Options::route_key(std::string_view key, std::string_view value) 
 
 bool parse_options(int count, char** arguments, Options& options, const ConfigCopy* copy) noexcept {
   // The file comes first: of an option that is there once, what the command line says counts.
-  if (!find_config(count, arguments, options)) return false;
-  const bool file_wrong =
-      copy != nullptr ? !read_copy(*copy, options) : options.config != nullptr && !read_config(options.config, options);
-  if (!options.settings.make_room(static_cast<std::size_t>(count), 0)) return complain_of_memory();
-  if (!take_all(count, arguments, options)) return false;
+  take_first(count, arguments, options);
+  const bool file_good =
+      copy != nullptr ? read_copy(*copy, options) : options.config == nullptr || read_config(options.config, options);
+  // Each that finds no room says so.
+  static_cast<void>(options.settings.make_room(static_cast<std::size_t>(count), 0));
+  const bool line_good = take_all(count, arguments, options);
   if (options.only_metrics()) options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
-  // The checks below would complain of options that the file was meant to give.
-  options.config_wrong = file_wrong;
-  if (file_wrong || copy != nullptr) return !file_wrong;
-  const bool good = check_together(options);
-  options.config_wrong = !good && options.config != nullptr;
-  return good;
+  if (copy != nullptr) return file_good;
+  // The checks would complain of options that were meant to be given.
+  return file_good && line_good && check_together(options);
 }

@@ -33,7 +33,6 @@ struct Options {
   Settings settings;                // all that was given, the file's before the command line's
   const char* config = nullptr;     // the file of --config
   std::uint32_t config_sum = 0;     // of that file and those that it includes, as they were read
-  bool config_wrong = false;        // that file is in error, or misses an option: the rest of the options counts
   const char* safe_file = nullptr;  // safe mode while it is there
   bool safe = false;                // these are the options of safe mode: what cannot be opened is left out
   bool check = false;               // all is checked, nothing is served
@@ -162,9 +161,9 @@ struct ConfigCopy {
 };
 
 // parse_options reads the command line, and the file that it names by --config. False: lines on standard error have said
-// what is wrong, one for each option of the file and one for the first of the command line; the exit status is 2, unless
-// config_wrong leads to safe mode. It reads `copy` instead of that file, but no file that the copy includes, and does not
-// check that options which need each other are there.
+// what is wrong, one for each option of the file and one for the first of the command line, or for each if --state or
+// --safe-file is given: then all other options count, for safe mode. It reads `copy` instead of that file, but no file that
+// the copy includes, does not check that options which need each other are there, and returns whether the copy is in order.
 [[nodiscard]] bool parse_options(int count, char** arguments, Options& options,
                                  const ConfigCopy* copy = nullptr) noexcept;
 
