@@ -292,7 +292,7 @@ void SafeMode::stopped() noexcept {
   if (!on()) {
     forget();
   } else if (is_in(options_->state, "starts")) {
-    // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
-    keep({.count = kLoop + 1, .of = now_.of});
+    // Not removed by coirctl safe off: safe mode stays until the next boot, and its next start does not wait.
+    keep({.count = kLoop + 1, .began_ms = now_.began_ms - kShortMs, .boot = now_.boot, .of = now_.of});
   }
 }

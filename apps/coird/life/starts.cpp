@@ -15,8 +15,10 @@ constexpr std::string_view kFormat = "coird starts 1\n";
 std::uint64_t short_runs(const Starts& kept, const Starts& now, bool failed) noexcept {
   if (kept.of != now.of) return 0;
   const bool loop = kept.count > kLoop;  // the last run was in safe mode
+  const bool booted = kept.boot != now.boot;
+  if (loop && booted && !failed) return kLoop - 1;
   std::uint64_t runs = 0;
-  if (kept.boot != now.boot) {
+  if (booted) {
     runs = failed || kept.count == 0 ? kept.count : kept.count - 1;
   } else if (now.began_ms - kept.began_ms < kShortMs) {
     runs = kept.count;
