@@ -2,6 +2,7 @@
 #include <coir/error.h>
 #include <coir/format.h>
 #include <coir/http/wire/query.h>
+#include <coir/port/capabilities.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,6 +46,7 @@ struct Running {
   int program = -1;  // that it runs
   uid_t user = 0;
   gid_t group = 0;
+  std::uint64_t capabilities = 0;
 };
 
 // read_id reads the effective one of the four of a line of /proc/PID/status.
@@ -57,6 +60,15 @@ bool read_id(std::string_view status, std::string_view line, unsigned& id) noexc
   if (!value || *value < 0 || *value > UINT32_MAX) return false;
   id = static_cast<unsigned>(*value);
   return true;
+}
+
+// read_capabilities reads those that a process may use, of /proc/PID/status.
+bool read_capabilities(std::string_view status, std::uint64_t& capabilities) noexcept {
+  constexpr std::string_view kLine = "\nCapPrm:\t";
+  const std::size_t at = status.find(kLine);
+  if (at == status.npos) return false;
+  const char* const number = status.data() + at + kLine.size();
+  return std::from_chars(number, status.data() + status.size(), capabilities, 16).ec == std::errc{};
 }
 
 // read_command reads the command line of a process into g_words. A compromised coird may have changed its own: --check
@@ -88,7 +100,8 @@ bool find_running(pid_t number, Running& running) noexcept {
   const ssize_t size = read_file(process, "status", status);
   const std::string_view text(status, size > 0 ? static_cast<std::size_t>(size) : 0);
   const bool good = running.folder >= 0 && running.program >= 0 && read_id(text, "\nUid:", running.user) &&
-                    read_id(text, "\nGid:", running.group) && read_command(process);
+                    read_id(text, "\nGid:", running.group) && read_capabilities(text, running.capabilities) &&
+                    read_command(process);
   ::close(process);
   return good;
 }
@@ -96,16 +109,18 @@ bool find_running(pid_t number, Running& running) noexcept {
 // run_check is the child: the program that coird runs, from coird's own folder.
 //
 // A compromised process chooses its program, its words and the files that they name, so that care with the words does not
-// suffice: before it starts the program, the child takes the user and the group of that process. Those of the socket's peer
-// would be root's, which coird had when it began to listen. The child has no descriptor of coirctl's terminal, and a session
-// of its own: it can neither read there nor type (TIOCSTI), and its lines are escaped.
+// suffice: before it starts the program, the child takes the user and the group of that process, and of root's capabilities
+// only those that it has. Those of the socket's peer would be root's, which coird had when it began to listen. The child has
+// no descriptor of coirctl's terminal, and a session of its own: it can neither read there nor type (TIOCSTI), and its lines
+// are escaped.
 [[noreturn]] void run_check(const Running& running, int said) noexcept {
   ::close(STDIN_FILENO);
   ::dup2(said, STDOUT_FILENO);
   ::dup2(said, STDERR_FILENO);
   const bool drops = ::geteuid() == 0;
   if (::setsid() >= 0 && ::fchdir(running.folder) == 0 &&
-      (!drops || (::setgroups(0, nullptr) == 0 && ::setgid(running.group) == 0 && ::setuid(running.user) == 0)))
+      (!drops || (::setgroups(0, nullptr) == 0 && ::setgid(running.group) == 0 && ::setuid(running.user) == 0)) &&
+      (::geteuid() != 0 || coir::port::keep_capabilities(running.capabilities) == 0))
     ::fexecve(running.program, g_words, environ);
   ::_exit(126);
 }
