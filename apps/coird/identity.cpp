@@ -3,16 +3,23 @@
 #include <coir/file.h>
 #include <coir/http/server.h>
 #include <coir/http/wire/query.h>
+#include <coir/port/capabilities.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "complaint.h"
+#include "in_folder.h"
 
 namespace {
 
@@ -85,6 +92,57 @@ void take_safe_user(const Options& options, const char* unknown, Identity& ident
               .group = options.group != nullptr && unknown == nullptr ? identity.group : owner.group};
 }
 
+// in_folder_of_another tells whether root makes files beside this one only by a capability.
+bool in_folder_of_another(std::string_view file) noexcept {
+  char folder[512];
+  coir::Formatter text(folder);
+  const std::size_t slash = file.rfind('/');
+  text.add(slash == file.npos ? "." : file.substr(0, std::max<std::size_t>(slash, 1)), '\0');
+  struct stat status;
+  return text.fits() && ::stat(folder, &status) == 0 && (status.st_uid != 0 || (status.st_mode & S_IWUSR) == 0);
+}
+
+bool writes_in_folders_of_others(const Options& options) noexcept {
+  const InFolder seed(options.state, "seed");
+  for (const char* file : {&seed.text[0], options.log_file, options.control}) {
+    if (file != nullptr && in_folder_of_another(file)) return true;
+  }
+  return options.writable != nullptr ||
+         std::ranges::any_of(std::span(options.listen).first(options.listen_count), [](const Options::Listen& each) {
+           return each.address.family() == coir::Address::Family::unix_path &&
+                  in_folder_of_another(each.address.unix_path());
+         });
+}
+
+// rights_of_root are the capabilities that coird uses once it serves, if it stays root. README.md names them.
+std::uint64_t rights_of_root(const Options& options) noexcept {
+  using coir::port::capability;
+  std::uint64_t kept = capability(CAP_NET_BIND_SERVICE) | capability(CAP_DAC_READ_SEARCH);
+  // Sockets of servers belong to their users.
+  if (options.passes_on() || options.application_count != 0) kept |= capability(CAP_DAC_OVERRIDE);
+  // A file that is replaced stays its owner's.
+  if (writes_in_folders_of_others(options))
+    kept |= capability(CAP_DAC_OVERRIDE) | capability(CAP_CHOWN) | capability(CAP_FOWNER);
+  return kept;
+}
+
+// make_room_for_files raises the most files that all processes may have open at once: one that may not administer the system
+// has no more, and each connection is one.
+void make_room_for_files(const Options& options) noexcept {
+  constexpr const char* kMost = "/proc/sys/fs/file-max";
+  constexpr std::uint64_t kEach = 3, kOthers = 1024;
+  const std::uint64_t wanted =
+      std::min<std::uint64_t>(coir::http::most_open_files(), kEach * options.server.max_connections) + kOthers;
+  char room[32];
+  std::uint64_t most = 0;
+  const auto text = coir::slurp(kMost, room);
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), most).ec != std::errc{} || most >= wanted)
+    return;
+  coir::File file(::open(kMost, O_WRONLY | O_CLOEXEC));
+  // A container may not, nor may it open more as root.
+  if (file.is_open()) static_cast<void>(file.write_all(coir::format(room, wanted)));
+}
+
 }  // namespace
 
 const char* find_owner(const Options& options, Identity& identity) noexcept {
@@ -119,12 +177,17 @@ bool find_identity(const Options& options, Identity& identity) noexcept {
   return true;
 }
 
-bool become(const Identity& identity) noexcept {
-  if (!identity.changes) return true;
+bool become(const Options& options, const Identity& identity) noexcept {
   // Only the superuser has other groups to give up.
-  if (::geteuid() == 0 && ::setgroups(0, nullptr) != 0)
+  if (identity.changes && ::geteuid() == 0 && ::setgroups(0, nullptr) != 0)
     return complain("start it as root", {"--user: ", coir::Error::from_errno(errno)});
-  if (::setgid(identity.group) != 0) return complain("start it as root", {"--group: ", coir::Error::from_errno(errno)});
-  if (::setuid(identity.user) != 0) return complain("start it as root", {"--user: ", coir::Error::from_errno(errno)});
-  return true;
+  if (identity.changes && ::setgid(identity.group) != 0)
+    return complain("start it as root", {"--group: ", coir::Error::from_errno(errno)});
+  if (identity.changes && ::setuid(identity.user) != 0)
+    return complain("start it as root", {"--user: ", coir::Error::from_errno(errno)});
+  if (::geteuid() != 0 || options.no_sandbox) return true;
+  make_room_for_files(options);
+  const int error = coir::port::keep_capabilities(rights_of_root(options));
+  return error == 0 || error == ENOSYS ||
+         complain("or use --no-sandbox", {"cannot give up capabilities: ", coir::Error::from_errno(error)});
 }

@@ -21,6 +21,7 @@ const char* find_owner(const Options& options, Identity& identity) noexcept;
 // it becomes nobody else.
 [[nodiscard]] bool find_identity(const Options& options, Identity& identity) noexcept;
 
-// become gives up what the process may do more than they, for good. Before the run, as the kernel does so for one
-// thread. False: one line has said why not.
-[[nodiscard]] bool become(const Identity& identity) noexcept;
+// become gives up what the process may do more than they, for good. A process that stays root keeps the capabilities that it
+// uses later, and those alone; with --no-sandbox all. Before the run, as the kernel does so for one thread. False: one line has
+// said why not.
+[[nodiscard]] bool become(const Options& options, const Identity& identity) noexcept;

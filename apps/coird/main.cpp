@@ -165,7 +165,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   if (!open_trace(options, trace)) return 2;
   feeder.open();
   keep_writes(options);
-  if (!become(identity)) return 1;
+  if (!become(options, identity)) return 1;
   keep_calls(options);
 
   coir::Error start_error{};

@@ -102,6 +102,12 @@ records_and_answers() {
     [ "$(stat -c %a /run/coird.sock)" = 600 ]'
 }
 
+# To bind low ports and to read and reach files of others; 8,192 is how many files Linux lets all processes open.
+keeps_few_rights() {
+  vm_exec 'status=/proc/$(cat /run/coird.pid)/status && grep ^Cap "$status" && cat /proc/sys/fs/file-max &&
+    [ "$(grep -cE "^Cap(Eff|Prm|Bnd):.0*40[46]$" "$status")" = 3 ] && [ "$(cat /proc/sys/fs/file-max)" -gt 8192 ]'
+}
+
 http_promises() {
   promise "$1: Linux sees between 28.3 and 29.3 MB" memory_is_the_boards
   promise "$1: the kernel has what the vendor's has, and lacks what it lacks" kernel_is_the_vendors "$2"
@@ -116,6 +122,7 @@ http_promises() {
   promise "$1: memory is left after the load, and nothing was killed for it" memory_is_left 20000
   promise "$1: init starts a killed coird again" is_started_again
   promise "$1: the init script has coird keep its record and answer coirctl" records_and_answers
+  promise "$1: coird is root with few of its capabilities, and as many files may be open as before" keeps_few_rights
   promise "$1: SIGTERM ends coird with exit status 0" ends_cleanly
   promise "$1: the init script stops, starts and tells" init_script_works
 }
