@@ -72,11 +72,12 @@ int serves() noexcept {
 }
 
 int refuses() noexcept {
+  const pid_t parent = getppid();
   if (!enter()) return kCannot;
   if (!refused(SYS_chroot, [] { return chroot("/"); })) return 1;
   if (!refused(SYS_execve, [] { return execl("/bin/true", "true", nullptr); })) return 2;
   if (!refused(SYS_clone, [] { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); })) return 3;
-  if (!refused(SYS_kill, [] { return kill(getppid(), 0); })) return 4;
+  if (!refused(SYS_kill, [=] { return kill(parent, 0); })) return 4;
   if (!refused(SYS_mprotect, [] { return mprotect(nullptr, 4096, PROT_READ | PROT_EXEC); })) return 5;
   if (!refused(SYS_setuid, [] { return syscall(SYS_setuid, 0); })) return 6;
   if (socket(AF_PACKET, SOCK_RAW, 0) != -1 || errno != EAFNOSUPPORT) return 7;
