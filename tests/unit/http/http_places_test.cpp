@@ -8,7 +8,9 @@
 #include <coir/format.h>
 #include <coir/http/client.h>
 #include <coir/http/routes.h>
+#include <coir/ledger.h>
 #include <coir/nursery.h>
+#include <coir/pressure.h>
 #include <coir/select.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +84,29 @@ TEST_GROUP_BASE(HttpPlaces, HandlerServer) {
 
 TEST(HttpPlaces, a_handler_that_waits_for_an_event_holds_no_place) {
   crowd(hold);
+}
+
+TEST(HttpPlaces, a_handler_that_waits_gives_its_buffers_where_memory_is_short) {
+  coir::Account& held = coir::account::http;
+  coir::Ledger::total().set_ceiling(64 << 20);
+  serving({.handler = hold, .max_active = kWaiting}, [&](Server&, const Address& address, Seen& seen) {
+    const std::size_t before = held.used();
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) expect(client.emplace(address).say(kGet));
+    expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+    // One is left for those that go on.
+    expect(until(
+        [&] {
+          static_cast<void>(coir::Pressure::make_room(held, 1 << 30));
+          return held.used() - before < 2 * Server::request_bytes();
+        },
+        soon()));
+    seen.news.set();
+    for (auto& client : clients) expect(client->hear("news\n"));
+    expect(until([&] { return seen.answered == kWaiting; }, soon()) && seen.cancelled == 0);
+    for (auto& client : clients) client.reset();
+  });
+  coir::Ledger::total().set_ceiling(SIZE_MAX);
 }
 
 TEST(HttpPlaces, behind_routes_a_handler_that_waits_holds_no_buffers) {

@@ -242,6 +242,19 @@ std::size_t Dispatcher::free_sessions(std::size_t most) noexcept {
   return freed;
 }
 
+std::size_t Dispatcher::relieve(std::size_t wanted) noexcept {
+  std::size_t freed = free_sessions(SIZE_MAX);
+  while (freed < wanted) {
+    {
+      Locked locked(lock_);
+      // However short its wait may be: the next step would refuse requests.
+      if (!places_.free_one(coarse_ns() + ActivePlace::kLeastWaitNs)) break;
+    }
+    freed += free_sessions(SIZE_MAX);
+  }
+  return freed;
+}
+
 void Dispatcher::free_surplus() noexcept {
   std::size_t surplus;
   std::span<Connection> aside;

@@ -113,8 +113,10 @@ class Dispatcher {
   void close_resting(Atomic<std::uint64_t>& counter, std::int64_t not_after_ns) noexcept;
 
   // free_sessions gives the memory of unused sessions, at most so many, to the system and returns the bytes.
+  // relieve does the same for all of them and, as far as `wanted` bytes need it, for handlers that wait.
   // free_surplus frees what was not needed since its last call, but for one session, and unused records.
   std::size_t free_sessions(std::size_t most) noexcept;
+  std::size_t relieve(std::size_t wanted) noexcept;
   void free_surplus() noexcept;
 
   // open_connections is for the end, when nothing runs any more.

@@ -46,7 +46,7 @@ class Evictor {
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Relief unused_sessions_{
       pressure::trim,
-      [](void* self, std::size_t) noexcept { return static_cast<Evictor*>(self)->dispatcher_.free_sessions(SIZE_MAX); },
+      [](void* self, std::size_t wanted) noexcept { return static_cast<Evictor*>(self)->dispatcher_.relieve(wanted); },
       this};
   Relief resting_connections_{pressure::evict,
                               [](void* self, std::size_t wanted) noexcept {
