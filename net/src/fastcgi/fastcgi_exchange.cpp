@@ -1,5 +1,10 @@
 #include "fastcgi/fastcgi_exchange.h"
 
+#include <coir/detail/accounts.h>
+
+#include <algorithm>
+
+#include "base/charged.h"
 #include "http/session/engine.h"
 
 namespace coir::http {
@@ -15,8 +20,12 @@ std::uint16_t next_id() noexcept {
 
 FastCgiExchange::FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what,
                                  const FastCgiOptions& by, FastCgiCounters* counted) noexcept
-    : RelayedExchange(given), group(of), script(what), rules(by), counters(counted), room(given.scratch()) {
+    : RelayedExchange(given), group(of), script(what), rules(by), counters(counted) {
   idempotent = is_idempotent(request.method);
+}
+
+FastCgiExchange::~FastCgiExchange() {
+  if (copied != nullptr) give_charged(account::http, copied, script.name.size() + script.info.size());
 }
 
 void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept {
@@ -54,7 +63,6 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
   id = next_id();
   reader = FastCgiReader(id);
   if (auto sent = send_parameters(); !sent) return sent;
-  head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
   sent_ns = monotonic_ns();
   if (input_bytes != 0) {
     if (auto given = give_input(); !given) return given;
@@ -125,6 +133,25 @@ FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {
   larger = std::move(*taken);
   room = larger.bytes();
   return {};
+}
+
+void FastCgiExchange::leave_memory() noexcept {
+  if (heard_any) return;
+  room = {};
+  session.lends_scratch_ = false;
+  const bool needs_script = !sent_any || is_repeatable();
+  if (session.lends_path_ && (!needs_script || copy_script())) session.lends_path_ = false;
+}
+
+bool FastCgiExchange::copy_script() noexcept {
+  const std::size_t bytes = script.name.size() + script.info.size();
+  if (copied != nullptr || bytes == 0) return true;
+  copied = static_cast<char*>(take_charged(account::http, bytes));
+  if (copied == nullptr) return false;
+  char* const behind = std::ranges::copy(script.name, copied).out;
+  std::ranges::copy(script.info, behind);
+  script = {.name = {copied, script.name.size()}, .info = {behind, script.info.size()}};
+  return true;
 }
 
 void forward_to_fastcgi(Exchange& exchange, UpstreamGroup& group, const FastCgiScript& script,

@@ -16,14 +16,16 @@ namespace coir::http {
 //
 //   | records as they come | the head as it is gathered | fields |
 //
-// It is the session's scratch memory, and a buffer where that is too small. fastcgi_exchange.cpp tries it, tries
-// it again and lets it fail; parameters.cpp writes the parameters; input.cpp sends the content; output.cpp reads the
-// answer; scripts.cpp is find_script, and fast_cgi.cpp chooses the script.
+// It is the session's scratch memory, and a buffer where that is too small. There is none while this waits and the
+// application has said nothing. fastcgi_exchange.cpp tries it, tries it again and lets it fail; parameters.cpp writes the
+// parameters; input.cpp sends the content; output.cpp reads the answer; scripts.cpp is find_script, and fast_cgi.cpp
+// chooses the script.
 struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiOptions& by,
                   FastCgiCounters* counters) noexcept;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
+  ~FastCgiExchange();
 
   void run() noexcept;
   Outcome try_once() noexcept;
@@ -34,6 +36,10 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   void abort() noexcept;
   // grow makes `room` a buffer of that size.
   Outcome grow(std::size_t bytes) noexcept;
+  // leave_memory comes before a wait: as long as nothing has been heard, the session's buffers can go to others. It copies the
+  // script, which lies there, if the request is still to be sent; where that fails, they stay.
+  void leave_memory() noexcept;
+  bool copy_script() noexcept;
 
   // parameters.cpp: what is written begins the request; empty: it does not fit.
   std::string_view write_beginning(std::span<char> into) noexcept;
@@ -46,7 +52,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   Outcome send_parameters() noexcept;
   bool keeps_content() const noexcept;
   int keep_content() noexcept;
-  int spool() noexcept;
+  int save_piece(std::size_t bytes) noexcept;
   Outcome give_input() noexcept;
   Outcome give_kept() noexcept;
   void drop_input() noexcept;
@@ -55,7 +61,6 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
 
   // output.cpp
   Outcome take_output() noexcept;
-  Outcome await_output(Deadline first_byte) noexcept;
   Outcome read_more(Deadline deadline) noexcept;
   Outcome take_piece(std::span<char> bytes) noexcept;
   Outcome begin_response() noexcept;
@@ -68,11 +73,12 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   std::span<char> records() const noexcept { return responding ? room : room.first(quarter()); }
 
   UpstreamGroup& group;
-  const FastCgiScript& script;
+  FastCgiScript script;  // in the session's path memory, or `copied`
   const FastCgiOptions& rules;
   FastCgiCounters* const counters;  // may be null
 
   UpstreamLease lease;
+  char* copied = nullptr;  // charged to account::http
   Buffer larger;
   std::span<char> room;
   Buffer kept;        // content that fits, behind the place for a record's head

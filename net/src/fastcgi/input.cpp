@@ -10,6 +10,8 @@ namespace coir::http {
 namespace {
 
 constexpr std::size_t kPieceBytes = 16 * 1024;
+// Content begins to be kept in so much.
+constexpr std::size_t kLeastKept = Buffer::kLeast;
 constexpr std::size_t kMostBeginning = 64 * 1024 + 64;
 // So much is heard before content has its turn again.
 constexpr std::size_t kMostHeard = 64 * 1024;
@@ -17,6 +19,7 @@ constexpr std::size_t kMostHeard = 64 * 1024;
 }  // namespace
 
 FastCgiExchange::Outcome FastCgiExchange::send_parameters() noexcept {
+  room = exchange.scratch();
   std::string_view beginning = write_beginning(room);
   for (std::size_t bytes = 16 * 1024; beginning.empty(); bytes = kMostBeginning) {
     if (room.size() >= kMostBeginning) return std::unexpected(Error{ErrorCode::invalid});
@@ -25,6 +28,8 @@ FastCgiExchange::Outcome FastCgiExchange::send_parameters() noexcept {
   }
   if (auto sent = send_beginning(beginning, {}, {rules.idle}); !sent) return sent;
   sent_whole = input_bytes == 0;
+  room = {};
+  larger.give();
   return {};
 }
 
@@ -36,73 +41,90 @@ bool FastCgiExchange::keeps_content() const noexcept {
 }
 
 // keep_content reads all content. It returns the status of what cannot be kept, else 0; client_left: it has not come whole.
+// While the client sends nothing, all that it holds is what has come of the content and is in no file.
 int FastCgiExchange::keep_content() noexcept {
   if (request.framing == Framing::length && request.content_length > rules.most_spooled) {
     exchange.close_after();
     return 413;
   }
-  auto taken = Buffer::take(kPieceBytes);
-  if (!taken) return 503;
-  kept = std::move(*taken);
-  const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
-  for (;;) {
-    if (input_bytes == place.size()) return spool();
-    const auto got = exchange.read_body(place.subspan(static_cast<std::size_t>(input_bytes)));
-    if (!got) {
-      client_left = !(got.error() == ErrorCode::end_of_stream);
-      return 0;
+  std::size_t held = 0;  // bytes of content in `kept`
+  for (bool waits = true; !session.body_done_;) {
+    if (waits) {
+      if (held == 0) kept.give();
+      leave_memory();
+      if (!session.await_content(-1)) break;
     }
+    if (!kept) {
+      auto taken = Buffer::take(spooled.is_open() ? kPieceBytes : kLeastKept);
+      if (!taken) return 503;
+      kept = std::move(*taken);
+    }
+    const auto got = read_piece(kept.bytes().subspan(kFastCgiHeader + held));
+    waits = !got && got.error().is_late() && !client_failed();
+    if (waits) continue;
+    if (!got) break;
+    held += *got;
     input_bytes += *got;
-  }
-}
-
-// spool goes on with content that does not fit `kept`, in a file.
-int FastCgiExchange::spool() noexcept {
-  if (const int opened = spooled.open(exchange, rules.spool); opened < 0) return status_of(opened) == 503 ? 503 : 500;
-  const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
-  for (std::span<char> piece = place;;) {
     if (input_bytes > rules.most_spooled) {
       exchange.close_after();
       return 413;
     }
-    if (auto written = spooled.write({piece.data(), piece.size()}); !written) {
-      return written.error() == ErrorCode::no_memory || written.error() == ErrorCode::limit ? 503 : 500;
+    const bool is_full = kFastCgiHeader + held == kept.size();
+    if (!spooled.is_open() && (!is_full || session.body_done_)) continue;
+    if (!spooled.is_open() && kept.size() < kPieceBytes) {
+      if (!kept.grow(kept.size())) return 503;
+      continue;
     }
-    const auto got = exchange.read_body(place);
-    if (!got) {
-      client_left = !(got.error() == ErrorCode::end_of_stream);
-      // The content of the buffer is in the file.
-      kept.give();
-      return 0;
-    }
-    piece = place.first(*got);
-    input_bytes += *got;
+    if (const int status = save_piece(held); status != 0) return status;
+    held = 0;
   }
+  client_left = !session.body_done_;
+  // The content of the buffer is in the file.
+  if (spooled.is_open()) kept.give();
+  return 0;
+}
+
+// save_piece moves what `kept` holds to the file. It returns the status of what fails, else 0.
+int FastCgiExchange::save_piece(std::size_t bytes) noexcept {
+  if (!spooled.is_open()) {
+    if (const int opened = spooled.open(exchange, rules.spool); opened < 0) return status_of(opened) == 503 ? 503 : 500;
+  }
+  const auto written = spooled.write({kept.data() + kFastCgiHeader, bytes});
+  if (written) return 0;
+  return written.error() == ErrorCode::no_memory || written.error() == ErrorCode::limit ? 503 : 500;
 }
 
 FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
   if (kept || spooled.is_open()) return give_kept();
-  auto taken = Buffer::take(kPieceBytes);
-  if (!taken) return std::unexpected(taken.error());
-  const std::span<char> place = taken->bytes().subspan(kFastCgiHeader);
-  for (;;) {
-    const auto awaited = await_piece(*this);
-    // A client that has left shows in the session; else the kernel is short of what a wait takes.
-    if (!awaited) return std::unexpected(awaited.error());
-    if (!*awaited) return {};
+  Buffer buffer;
+  for (bool waits = true;;) {
+    if (waits) {
+      buffer.give();
+      leave_memory();
+      const auto awaited = await_piece(*this);
+      // A client that has left shows in the session; else the kernel is short of what a wait takes.
+      if (!awaited) return std::unexpected(awaited.error());
+      if (!*awaited) return {};
+    }
+    if (!buffer) {
+      auto taken = Buffer::take(kPieceBytes);
+      if (!taken) return std::unexpected(taken.error());
+      buffer = std::move(*taken);
+    }
     unrepeatable = true;
-    const auto got = read_piece(place);
-    if (!got && got.error().is_late() && !client_failed()) continue;
+    const auto got = read_piece(buffer.bytes().subspan(kFastCgiHeader));
+    waits = !got && got.error().is_late() && !client_failed();
+    if (waits) continue;
     if (!got && got.error() == ErrorCode::end_of_stream) break;
     if (!got) {
       client_left = true;
       return std::unexpected(got.error());
     }
-    if (auto given = give(taken->bytes(), *got); !given || ended) return given;
+    if (auto given = give(buffer.bytes(), *got); !given || ended) return given;
   }
   // A wait for the last of the input may have taken the edge of what the application has said meanwhile.
   stream().mark_readable();
-  return give(taken->bytes(), 0);
+  return give(buffer.bytes(), 0);
 }
 
 FastCgiExchange::Outcome FastCgiExchange::give_kept() noexcept {
@@ -148,7 +170,10 @@ std::expected<bool, Error> FastCgiExchange::hear() noexcept {
   stream().mark_readable();
   for (std::size_t heard = 0; heard < kMostHeard; heard += records().size()) {
     auto read = read_more(Deadline::now());
-    if (!read && read.error().is_late()) return false;
+    if (!read && read.error().is_late()) {
+      leave_memory();
+      return false;
+    }
     if (!read) return std::unexpected(read.error());
     if (ended || stream().drained()) return ended;
   }

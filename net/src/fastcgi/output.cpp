@@ -33,11 +33,12 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
           return flushed;
         }
       }
-      if (!heard_any && !reused) {
-        if (auto begins = await_output(first_byte); !begins) return begins;
+      if (!heard_any) {
+        leave_memory();
+        if (auto begins = await(first_byte); !begins) return begins;
         continue;
       }
-      read = read_more(heard_any ? Deadline::after(rules.idle) : first_byte);
+      read = read_more(Deadline::after(rules.idle));
     }
     if (!read) return read;
     if ((slice += records().size()) >= kSlice) {
@@ -48,21 +49,11 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
   return {};
 }
 
-// await_output waits for the first byte. The session's memory can go to others meanwhile: a request over a new connection is not
-// sent again.
-FastCgiExchange::Outcome FastCgiExchange::await_output(Deadline first_byte) noexcept {
-  session.lends_scratch_ = false;
-  // Parameters of a route lie there, too, where the path holds an escape.
-  if (request.path.find('%') == std::string_view::npos) session.lends_path_ = false;
-  auto ready = await(first_byte);
-  if (!larger) {
+FastCgiExchange::Outcome FastCgiExchange::read_more(Deadline deadline) noexcept {
+  if (room.empty()) {
     room = exchange.scratch();
     head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
   }
-  return ready;
-}
-
-FastCgiExchange::Outcome FastCgiExchange::read_more(Deadline deadline) noexcept {
   const auto got = read(records(), deadline);
   if (!got) return std::unexpected(got.error());
   std::span<char> bytes = records().first(*got);

@@ -11,6 +11,7 @@
 
 #include <optional>
 
+#include "base/buffer_pool.h"
 #include "fastcgi/fast_cgi.h"
 #include "proxy/upstreams/upstream.h"
 #include "tests/support/far_end.h"
@@ -52,11 +53,46 @@ struct Passed {
   std::atomic<bool> heard_all{false};
   std::atomic<std::size_t> waiting{0};  // requests that an application has heard and does not answer before `go`
   coir::Event go;
+  std::atomic<std::size_t> pieces{0};  // of content that say_script has heard
+  const char* spool = nullptr;         // where pass_path keeps content
 };
 Passed* g_passed;
 
 void pass(Exchange& exchange) {
   coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kRules);
+}
+
+// pass_path has the path be the script's name, which lies in the session's memory.
+void pass_path(Exchange& exchange) {
+  const std::string_view path = exchange.request().path;
+  const std::span<char> memory = exchange.path_memory();
+  path.copy(memory.data(), memory.size());
+  coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = {memory.data(), path.size()}},
+                                 {.first_byte = 20s, .idle = 20s, .keep = true, .spool = g_passed->spool});
+}
+
+// say_script answers each request by the first bytes of its script's name, once it has the content and `go` says so.
+constexpr std::size_t kName = sizeof "/script0" - 1;
+void say_script(Peer& peer) {
+  const auto application = std::make_unique<Application>(peer);
+  char memory[4096];
+  std::string_view params;
+  const auto keep = [&](std::string_view part) { params = {memory, part.copy(memory, sizeof memory)}; };
+  while (application->hear_beginning(keep)) {
+    for (;;) {
+      if (application->hear() != static_cast<unsigned>(FastCgiType::input)) return;
+      if (application->content().empty()) break;
+      ++g_passed->pieces;
+    }
+    ++g_passed->waiting;
+    static_cast<void>(g_passed->go.wait());
+    constexpr std::string_view kKey = "SCRIPT_NAME";
+    const std::size_t at = params.find(kKey);
+    if (at == params.npos || !application->say("Content-Type: text/plain\n\n") ||
+        !application->say(params.substr(at + kKey.size(), kName)) || !application->end()) {
+      return;
+    }
+  }
 }
 
 void wait_and_pass(Exchange& exchange) {
@@ -187,6 +223,55 @@ TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
     });
   }
 
+  // holding_none has exchanges wait for their applications, over new connections and over those that have rested: more than
+  // may be active. With content, they wait for its last byte first, in `wait`, which gets how many were there before.
+  static constexpr std::size_t kMostActive = 2, kClients = 10;
+  void holding_none(const char* spool, std::string_view content, auto wait) {
+    serving({.handler = pass_path, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen&) {
+      Passed passed;
+      passed.spool = spool;
+      g_passed = &passed;
+      char url[200];
+      std::optional<ScriptedServer> application(std::in_place, say_script, path);
+      passed.group.emplace(
+          std::move(*coir::http::Upstreams::create(coir::format(url, "unix:", std::string_view(path)))));
+      const std::size_t used = coir::account::http.used();
+      // The last to come keep theirs as long as nobody wants them, and one is left of those that were needed at once.
+      const auto holds_none = [&] {
+        return coir::account::http.used() - used < kClients / 2 * Server::request_bytes();
+      };
+      static std::array<std::optional<Client>, kClients> clients;
+      for (std::size_t before = 0; before != 2 * kClients; before += kClients) {
+        for (std::size_t i = 0; i < kClients; ++i) {
+          char head[100];
+          const std::string_view text = coir::format(
+              head, "PUT /script", i, " HTTP/1.1\r\nHost: localhost\r\nContent-Length: ", content.size(), "\r\n\r\n");
+          expect(clients[i].emplace(address).say(text));
+          if (!content.empty()) expect(clients[i]->say(content.substr(1)));
+        }
+        if (!content.empty()) {
+          wait(passed, before);
+          expect(until(holds_none, soon()));
+          for (auto& client : clients) expect(client->say(content.substr(0, 1)));
+        }
+        expect(until([&] { return passed.waiting == before + kClients; }, soon()));
+        expect(until(holds_none, soon()));
+        passed.go.set();
+        for (std::size_t i = 0; i < kClients; ++i) {
+          char name[16];
+          expect(clients[i]->hear(coir::format(name, "/script", i)));
+          clients[i].reset();
+        }
+        passed.go.reset();
+      }
+      expect(application->connections() == kClients);
+      expect(server.stop(soon()).has_value());
+      passed.group.reset();
+      application.reset();
+      ::unlink(path);
+    });
+  }
+
   // take_chunked tells whether a byte of the chunked coding is content's.
   bool take_chunked(char byte) {
     if (state_.left > 2) {
@@ -275,41 +360,26 @@ TEST(FastCgiExchange, an_application_that_says_nothing_has_failed_and_one_that_s
   }
 }
 
-// The handler has waited, so that a wait for a hang-up sleeps on the client, and takes the news.
 TEST(FastCgiExchange, a_silent_application_has_an_exchange_hold_no_buffers) {
-  constexpr std::size_t kMostActive = 2, kClients = 6;
-  serving({.handler = pass, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen&) {
-    Passed passed;
-    g_passed = &passed;
-    char url[200];
-    const auto script = [](Peer& peer) {
-      const auto application = std::make_unique<Application>(peer);
-      if (!application->hear_beginning()) return;
-      ++g_passed->waiting;
-      static_cast<void>(g_passed->go.wait());
-      static_cast<void>(application->say("Content-Type: text/plain\n\nhello") && application->end());
-      peer.until_gone();
-    };
-    std::optional<ScriptedServer> application(std::in_place, script, path);
-    passed.group.emplace(std::move(*coir::http::Upstreams::create(coir::format(url, "unix:", std::string_view(path)))));
-    const std::size_t before = coir::account::http.used();
-    static std::array<std::optional<Client>, kClients> clients;
-    for (auto& client : clients) expect(client.emplace(address).say(kGet));
-    expect(until([&] { return passed.waiting == kClients; }, soon()));
-    // The last to come keep theirs as long as nobody wants them.
-    expect(coir::account::http.used() - before < (kMostActive + 1) * Server::request_bytes());
-    passed.go.set();
-    for (auto& client : clients) {
-      expect(client->hear("hello"));
-      client.reset();
-    }
-    expect(server.stop(soon()).has_value());
-    passed.group.reset();
-    application.reset();
-    ::unlink(path);
+  holding_none(nullptr, "", [](Passed&, std::size_t) {});
+}
+
+TEST(FastCgiExchange, a_slow_upload_that_is_kept_holds_no_buffers) {
+  holding_none(folder.path(), "ab", [&](Passed& passed, std::size_t before) {
+    constexpr std::size_t kHeld = kClients * coir::Buffer::kLeast;
+    expect(until([&] { return coir::account::buffers.used() - coir::Buffer::spare_bytes() == kHeld; }, soon()));
+    expect(passed.waiting == before);
   });
 }
 
+TEST(FastCgiExchange, a_slow_upload_that_passes_holds_no_buffers) {
+  holding_none(nullptr, "ab", [&](Passed& passed, std::size_t before) {
+    expect(until([&] { return passed.pieces == 2 * before + kClients; }, soon()));
+    expect(until([&] { return coir::account::buffers.used() == coir::Buffer::spare_bytes(); }, soon()));
+  });
+}
+
+// The handler has waited, so that a wait for a hang-up sleeps on the client, and takes the news.
 TEST(FastCgiExchange, content_that_comes_as_the_wait_for_it_begins_is_heard) {
   Passed passed;
   g_passed = &passed;

@@ -148,7 +148,8 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   return got;
 }
 
-// await_content waits until content can be read, or the descriptor `beside`; it only looks where it may not wait. True:
+// await_content waits until content can be read, or the descriptor `beside`, if that is not negative; it only looks where it may
+// not wait. True:
 // reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
 // `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come; with a `fault_` the time for the
 // content is over).
@@ -175,7 +176,7 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Dea
   const Deadline deadline = body_deadline(began_ns);
   begin_content_wait(Direction::readable, patience < deadline, false, deadline);
   // It may be woken by the other side alone: the client's stream stays drained until is_there has looked.
-  const auto ready = wait_several(either, std::min(deadline, patience));
+  const auto ready = wait_several(std::span(either, beside < 0 ? 1 : 2), std::min(deadline, patience));
   const bool may_go_on = end_waiting();
   body_waited_ns_ += monotonic_ns() - began_ns;
   hold();
