@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/charged.h"
-#include "proxy/gateway_metrics.h"
 
 namespace coir::http {
 
@@ -133,30 +132,6 @@ std::expected<void, Error> FastCgi::watch() noexcept {
 
 const FastCgiCounters& FastCgi::counters() const noexcept {
   return state_->counters;
-}
-
-namespace {
-
-GatewayGroup group_of(const FastCgi& application) noexcept {
-  const FastCgiState& state = *application.state();
-  const FastCgiOptions& options = state.options;
-  return {.protocol = "fastcgi",
-          .name = options.suffix.empty() ? options.prefix : options.suffix,
-          .upstreams = &*state.upstreams};
-}
-
-}  // namespace
-
-void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
-                           std::span<const FastCgi* const> applications) noexcept {
-  const auto at = [&](std::size_t index) { return group_of(*applications[index]); };
-  write_gateway_metrics(text, proxy, GatewayGroups{applications.size(), at});
-}
-
-void each_upstream(const Proxy* proxy, std::span<const FastCgi* const> applications,
-                   Callable<void(const UpstreamInfo& server)> visit) noexcept {
-  const auto at = [&](std::size_t index) { return group_of(*applications[index]); };
-  each_upstream(proxy, GatewayGroups{applications.size(), at}, visit);
 }
 
 }  // namespace coir::http

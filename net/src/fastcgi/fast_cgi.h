@@ -10,7 +10,7 @@
 
 namespace coir::http {
 
-// FastCgiState is a FastCgi.
+// FastCgiState is a FastCgi. Its part of /metrics is written by fastcgi_metrics.cpp.
 class FastCgiState {
  public:
   FastCgiState(std::span<const UpstreamServer> servers, const FastCgiOptions& options) noexcept;

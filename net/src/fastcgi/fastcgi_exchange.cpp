@@ -6,6 +6,7 @@
 
 #include "base/charged.h"
 #include "http/session/engine.h"
+#include "proxy/forwarder.h"
 
 namespace coir::http {
 namespace {
@@ -39,7 +40,10 @@ void FastCgiExchange::run() noexcept {
   group.note_server(exchange);
   if (request.framing == Framing::chunked && rules.spool == nullptr) return answer(411);
   if (keeps_content()) {
-    if (const int status = keep_content(); status != 0) return answer(status);
+    if (const int status = keep_content(); status != 0) {
+      if (status == 503) note(Error{ErrorCode::no_memory}, &FastCgiCounters::unavailable);
+      return answer(status);
+    }
     if (client_left) return fail(Error{ErrorCode::closed});
   } else if (request.framing == Framing::length) {
     input_bytes = request.content_length;
@@ -97,6 +101,14 @@ void FastCgiExchange::fail(Error error) noexcept {
     }
     return answer_gone_client();
   }
+  const bool is_crowded =
+      error == ErrorCode::busy || error == ErrorCode::no_memory || (!heard_any && error == ErrorCode::limit);
+  if (responding || !(error == ErrorCode::invalid)) {
+    note(error, responding                      ? &FastCgiCounters::cut
+                : error == ErrorCode::timed_out ? &FastCgiCounters::timed_out
+                : is_crowded                    ? &FastCgiCounters::unavailable
+                                                : &FastCgiCounters::bad_gateway);
+  }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory || error == ErrorCode::invalid) {
     // The script is told to end. A lack of memory here, or a head that is too long, is not its fault; silence behind a
     // whole request is.
@@ -110,21 +122,15 @@ void FastCgiExchange::fail(Error error) noexcept {
                                                 : UpstreamFault::cut);
   }
   if (responding) {
-    count(&FastCgiCounters::cut);
     static_cast<void>(session.cut_short(Error{ErrorCode::truncated}));
     return;
   }
-  if (error == ErrorCode::invalid) return answer(431);
-  if (error == ErrorCode::timed_out) {
-    count(&FastCgiCounters::timed_out);
-    return answer(504);
-  }
-  if (error == ErrorCode::busy || error == ErrorCode::no_memory || (!heard_any && error == ErrorCode::limit)) {
-    count(&FastCgiCounters::unavailable);
-    return answer(503);
-  }
-  count(&FastCgiCounters::bad_gateway);
-  answer(502);
+  answer(error == ErrorCode::invalid ? 431 : error == ErrorCode::timed_out ? 504 : is_crowded ? 503 : 502);
+}
+
+void FastCgiExchange::note(Error error, Atomic<std::uint64_t> FastCgiCounters::* counter) noexcept {
+  session.log_why_ = word_of(failure_of(error, bool(lease), group));
+  count(counter);
 }
 
 FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {

@@ -33,6 +33,8 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   void fail(Error error) noexcept;
   void answer(int status) noexcept { RelayedExchange::answer(status, rules.retry_after); }
   void count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept;
+  // note has the access log and the counters say why the application has not answered, or not to its end.
+  void note(Error error, Atomic<std::uint64_t> FastCgiCounters::* counter) noexcept;
   void abort() noexcept;
   // grow makes `room` a buffer of that size.
   Outcome grow(std::size_t bytes) noexcept;

@@ -4,6 +4,7 @@
 
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
+#include "proxy/upstreams/upstream.h"
 
 namespace coir::http {
 
@@ -20,6 +21,31 @@ Forwarder::~Forwarder() {
 void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
                         const RequestRules& own) noexcept {
   Forwarding(exchange, *keeper_, group, rules, own).run();
+}
+
+ForwardFailure failure_of(Error error, bool connected, const UpstreamGroup& group) noexcept {
+  using enum ForwardFailure;
+  switch (error.code) {
+    case ErrorCode::no_memory:
+      return no_room;
+    case ErrorCode::busy:
+      return crowded;
+    case ErrorCode::timed_out:
+      return connected ? timeout : connect_timeout;
+    case ErrorCode::limit:
+      return connected ? malformed : group.state().answering == 0 ? all_down : no_room;
+    case ErrorCode::protocol:
+      return connected ? malformed : untrusted;
+    case ErrorCode::untrusted:
+    case ErrorCode::alert:
+      return connected ? cut_off : untrusted;
+    case ErrorCode::not_found:
+    case ErrorCode::temporary:
+      // A Unix socket that is not there has the kernel's number.
+      return connected ? cut_off : error.sys == 0 ? unresolved : refused;
+    default:
+      return connected ? cut_off : refused;
+  }
 }
 
 const char* word_of(ForwardFailure failure) noexcept {

@@ -90,6 +90,9 @@ enum class ForwardFailure : std::uint8_t {
 };
 inline constexpr std::size_t kForwardFailures = 11;
 
+// failure_of tells what an error means: of a connection to one of `group`, or where none could be made.
+ForwardFailure failure_of(Error error, bool connected, const UpstreamGroup& group) noexcept;
+
 // word_of is a failure as logs and metrics have it: "cut-off". The access log has it as "why=cut-off".
 const char* word_of(ForwardFailure failure) noexcept;
 

@@ -44,16 +44,10 @@ void add_server(MetricsText& text, const GatewayGroup& group, std::size_t server
   }
 }
 
-// begin adds a sample up to its group.
-void begin(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
-  text.add({family, "{"});
-  add_group(text, group);
-}
-
 // add adds a sample of a server, with one more label, if there is one.
 void add(MetricsText& text, std::string_view family, const GatewayGroup& group, std::size_t server,
          std::string_view label, std::string_view word, std::uint64_t value) noexcept {
-  begin(text, family, group);
+  begin_sample(text, family, group);
   add_server(text, group, server);
   if (!label.empty()) text.add({"\",", label, "=\"", word});
   text.sample("\"}", {}, value);
@@ -124,6 +118,11 @@ void write_servers(MetricsText& text, const GatewayGroups& groups, std::string_v
 
 }  // namespace
 
+void begin_sample(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
+  text.add({family, "{"});
+  add_group(text, group);
+}
+
 void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept {
   char name[kMostLabel];
   each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
@@ -176,7 +175,7 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
     text.about(kind, name, help);
     for (std::size_t k = 0; k < groups.count; ++k) {
       const GatewayGroup group = groups.at(k);
-      begin(text, name, group);
+      begin_sample(text, name, group);
       text.sample("\"}", {}, value_of(group.upstreams->state()));
     }
   };

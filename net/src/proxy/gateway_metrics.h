@@ -29,6 +29,9 @@ struct GatewayGroups {
 // This is write_gateway_metrics of coir/http/proxy.h, for any groups. A name is cut at kMostLabel bytes. `forwarder` may be null.
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept;
 
+// begin_sample adds a sample of a family up to its last label's closing quote.
+void begin_sample(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept;
+
 // each_upstream is that of coir/http/proxy.h, for any groups.
 void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept;
 

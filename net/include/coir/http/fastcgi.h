@@ -127,7 +127,7 @@ class FastCgi {
   FastCgiState* state_;
 };
 
-// write_gateway_metrics is coir/http/proxy.h's for a proxy, which may be null, and applications.
+// write_gateway_metrics is coir/http/proxy.h's for a proxy, which may be null, and applications, with the counters of each.
 void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
                            std::span<const FastCgi* const> applications) noexcept;
 
