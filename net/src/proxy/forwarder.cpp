@@ -33,7 +33,7 @@ ForwardFailure failure_of(Error error, bool connected, const UpstreamGroup& grou
     case ErrorCode::timed_out:
       return connected ? timeout : connect_timeout;
     case ErrorCode::limit:
-      return connected ? malformed : group.state().answering == 0 ? all_down : no_room;
+      return connected ? head_too_long : group.state().answering == 0 ? all_down : no_room;
     case ErrorCode::protocol:
       return connected ? malformed : untrusted;
     case ErrorCode::untrusted:
@@ -50,7 +50,7 @@ ForwardFailure failure_of(Error error, bool connected, const UpstreamGroup& grou
 
 const char* word_of(ForwardFailure failure) noexcept {
   constexpr const char* kWords[] = {"refused", "unresolved",      "untrusted", "cut-off", "malformed", "all-down",
-                                    "no-room", "connect-timeout", "timeout",   "loop",    "crowded"};
+                                    "no-room", "connect-timeout", "timeout",   "loop",    "crowded",   "head-too-long"};
   static_assert(std::size(kWords) == kForwardFailures);
   return kWords[static_cast<std::size_t>(failure)];
 }

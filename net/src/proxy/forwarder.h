@@ -87,8 +87,9 @@ enum class ForwardFailure : std::uint8_t {
   timeout,          // 504, or content cut off: the upstream was silent
   loop,             // 508: the request has been here before
   crowded,          // 503: ForwardRules::max_waiting requests wait, or all servers have UpstreamOptions::most_in_use
+  head_too_long,    // 502: the head of the response is too long
 };
-inline constexpr std::size_t kForwardFailures = 11;
+inline constexpr std::size_t kForwardFailures = 12;
 
 // failure_of tells what an error means: of a connection to one of `group`, or where none could be made.
 ForwardFailure failure_of(Error error, bool connected, const UpstreamGroup& group) noexcept;

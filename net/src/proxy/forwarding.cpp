@@ -262,7 +262,7 @@ ForwardFailure Forwarding::failure_of(Error error) const noexcept {
     case ErrorCode::timed_out:
       return connected ? timeout : connect_timeout;
     case ErrorCode::limit:
-      return connected ? malformed : group.state().answering == 0 ? all_down : no_room;
+      return connected ? head_too_long : group.state().answering == 0 ? all_down : no_room;
     case ErrorCode::protocol:
       return connected ? malformed : untrusted;
     case ErrorCode::untrusted:

@@ -134,7 +134,7 @@ void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo
            .in_use = state.in_use,
            .resting = state.resting,
            .requests = state.requests,
-           .failures = state.unreachable + state.cut + state.malformed + state.timed_out,
+           .failures = state.unreachable + state.cut + state.malformed + state.oversized + state.timed_out,
            .failed_checks = state.failed_checks,
            .downs = state.downs});
   });
@@ -148,6 +148,7 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
   static constexpr Column kFailures[] = {{"unreachable", &ServerState::unreachable},
                                          {"cut", &ServerState::cut},
                                          {"malformed", &ServerState::malformed},
+                                         {"head_too_long", &ServerState::oversized},
                                          {"timed_out", &ServerState::timed_out}};
   static constexpr Column kChecks[] = {{"", &ServerState::failed_checks}};
   static constexpr Column kDowns[] = {{"", &ServerState::downs}};

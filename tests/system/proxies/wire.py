@@ -1,5 +1,6 @@
 """HTTP/1.1 byte for byte: a reader of requests that forgives nothing, and upstreams of the test's own that record all they saw."""
 
+import contextlib
 import fcntl
 import re
 import socket
@@ -328,3 +329,14 @@ class Upstream:
 
     def __exit__(self, *_):
         self.close()
+
+
+@contextlib.contextmanager
+def full_listener():
+    """An address where a connection is neither made nor refused."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            plain = stack.enter_context(socket.socket())
+            plain.setblocking(False)
+            plain.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]

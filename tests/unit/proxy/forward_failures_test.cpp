@@ -71,6 +71,18 @@ TEST(ForwardFailures, bytes_that_are_no_response_are_malformed) {
   });
 }
 
+TEST(ForwardFailures, a_head_that_is_too_long_is_not_malformed) {
+  const auto script = [](Peer& peer) {
+    if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nLong: ")) return;
+    const std::string_view part = "................................................................";
+    for (int i = 0; i < 4096 / 64; ++i) {
+      if (!peer.say(part)) return;
+    }
+    if (peer.say("\r\n\r\n")) peer.until_gone();
+  };
+  fails(ForwardFailure::head_too_long, "HTTP/1.1 502 ", script, {.max_head = 4096});
+}
+
 TEST(ForwardFailures, silence_is_a_timeout) {
   fails(ForwardFailure::timeout, "HTTP/1.1 504 ", [](Peer& peer) { peer.until_gone(); }, {.first_byte = 30ms});
 }

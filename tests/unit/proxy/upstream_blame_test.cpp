@@ -51,7 +51,7 @@ TEST(UpstreamBlame, a_head_that_does_not_come_or_is_none_counts) {
 }
 
 TEST(UpstreamBlame, a_head_that_is_too_long_does_not) {
-  ends("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ", 0, &UpstreamServerState::malformed);
+  ends("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ", 0, &UpstreamServerState::oversized);
 }
 
 TEST(UpstreamBlame, a_request_whose_head_gets_too_long_on_the_way_does_not) {

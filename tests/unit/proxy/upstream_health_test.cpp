@@ -2,6 +2,7 @@
 #include <coir/detail/accounts.h>
 #include <coir/format.h>
 #include <coir/tcp.h>
+#include <string.h>
 
 #include <atomic>
 #include <string_view>
@@ -152,13 +153,19 @@ TEST(UpstreamHealth, the_only_server_is_not_asked_either_while_its_checks_fail) 
 
 TEST(UpstreamHealth, a_malformed_answer_is_reported_and_a_silent_server_has_its_time) {
   static constexpr std::string_view kGarbage = "SSH-2.0-x\r\n\r\n", kNothing = "HTTP/1.1 200 OK\r\n";
+  // The room for an answer is 4 KB.
+  static char memory[4096];
+  memset(memory, 'x', sizeof memory);
+  constexpr std::string_view kBegin = "HTTP/1.1 200 OK\r\nLong: ";
+  kBegin.copy(memory, sizeof memory);
+  static constexpr std::string_view kLong{memory, sizeof memory};
   struct Case {
     const std::string_view* answer;
     std::string_view told;
   };
   for (const Case& each :
        {Case{&kGarbage, "its response is none\n"}, Case{&kNothing, "it hung up before its response was whole\n"},
-        Case{nullptr, "timed out\n"}}) {
+        Case{&kLong, "the head of its response is too long\n"}, Case{nullptr, "it did not answer in time\n"}}) {
     everywhere([&] {
       Clinic clinic;
       clinic.answer = each.answer;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "proxy/upstreams/upstream.h"
@@ -147,6 +148,16 @@ bool leaves_time(NameServer&) {
   return has_lease;
 }
 
+// tells_why tells whether a server is down because its name was not found in time.
+bool tells_why(NameServer&) {
+  std::atomic<bool> told = false;
+  const auto hear = [&told](const UpstreamNews& news) {
+    told = !news.up && news.why == "its name was not found in time";
+  };
+  auto upstreams = Upstreams::create("http://silent.example:80", {.health = {.timeout = 20ms}, .on_change = hear});
+  return upstreams && upstreams->watch() && until([&] { return told.load(); }, soon());
+}
+
 // with_names runs the test in a process that asks a NameServer.
 void with_names(const char* promise, bool (*test)(NameServer&)) {
   const ChildEnd end = in_child([test] {
@@ -186,6 +197,10 @@ TEST(UpstreamNames, a_name_that_nobody_knows_yet_is_asked_for_by_one_exchange_fo
 
 TEST(UpstreamNames, a_name_that_could_not_be_found_is_asked_for_again_after_a_second) {
   with_names("a name that could not be found is asked for again", keeps_failure);
+}
+
+TEST(UpstreamNames, a_silent_name_server_is_told_from_a_silent_server) {
+  with_names("a silent name server is told from a silent server", tells_why);
 }
 
 TEST(UpstreamNames, a_silent_name_server_leaves_the_next_server_time) {

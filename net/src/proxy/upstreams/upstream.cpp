@@ -82,7 +82,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     PooledConnection* const resting = choice.must_be_new ? nullptr : member->take();
     // The kernel accepts for a server that is frozen. Its handshake, or its name, leaves time for the next server; both may
     // take longer than a connection.
-    const std::expected<PooledConnection*, Error> made =
+    const std::expected<PooledConnection*, UpstreamReason> made =
         resting != nullptr ? resting
         : last             ? connect(*member, deadline, Dialler::kUnlimited)
                            : connect(*member, half_of(deadline, options_.connect), options_.connect);
@@ -90,26 +90,26 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       (*made)->era = era;
       return UpstreamLease(**made);
     }
-    failure = made.error();
+    failure = made.error().error;
     const bool is_its_own = !failure.ends_waits() && failure != ErrorCode::no_memory && failure != ErrorCode::limit &&
                             failure.sys != EADDRNOTAVAIL;  // no port is left on this side
     // Before the end, which would hand the room of a server to skip to the next in line.
-    if (is_its_own) note_failure(*member, era, {.error = failure}, failure == ErrorCode::timed_out);
+    if (is_its_own) note_failure(*member, era, made.error(), failure == ErrorCode::timed_out);
     end(*member);
     if (!is_its_own || deadline.passed()) return std::unexpected(failure);
   }
 }
 
-std::expected<PooledConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,
-                                                               std::chrono::nanoseconds connect) noexcept {
+std::expected<PooledConnection*, UpstreamReason> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,
+                                                                        std::chrono::nanoseconds connect) noexcept {
   auto made = member.make();
-  if (!made) return std::unexpected(Error{ErrorCode::limit});
+  if (!made) return std::unexpected(UpstreamReason{.error = ErrorCode::limit});
   Dialler dialler{(*made)->stream, {.connect = connect, .last = deadline}};
   if (auto dialled = dial(member, dialler); !dialled) {
     ConnectionPool::close(**made, true);
-    return std::unexpected(dialled.error());
+    return std::unexpected(UpstreamReason{.step = dialler.step, .error = dialled.error()});
   }
-  return made;
+  return *made;
 }
 
 [[gnu::noinline]] std::expected<void, Error> UpstreamGroup::dial(UpstreamMember& member, Dialler& dialler) noexcept {
@@ -170,7 +170,7 @@ void UpstreamLease::failed(UpstreamFault fault) noexcept {
       member.group.count(member, &UpstreamServerState::cut);
       break;
     case UpstreamFault::oversized:
-      member.group.count(member, &UpstreamServerState::malformed);
+      member.group.count(member, &UpstreamServerState::oversized);
       break;
   }
   close(false);

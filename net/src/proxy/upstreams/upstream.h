@@ -41,9 +41,10 @@ enum class UpstreamFault : std::uint8_t {
 
 // UpstreamReason is why a server is down.
 struct UpstreamReason {
-  enum class Kind : std::uint8_t { error, cut, malformed, status };
+  enum class Kind : std::uint8_t { error, cut, malformed, oversized, status };
   Kind kind = Kind::error;
-  std::uint16_t status = 0;  // of a check
+  Dialler::Step step = Dialler::Step::first_byte;  // of `error`: the one that failed; first_byte: it was connected to
+  std::uint16_t status = 0;                        // of a check
   Error error = {};
 };
 
@@ -210,8 +211,8 @@ class UpstreamGroup final : public Keeper {
   void serve_line() noexcept;
 
   // upstream.cpp
-  std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
-                                                  std::chrono::nanoseconds connect) noexcept;
+  std::expected<PooledConnection*, UpstreamReason> connect(UpstreamMember& member, Deadline deadline,
+                                                           std::chrono::nanoseconds connect) noexcept;
   std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
 
   void reopen() noexcept;

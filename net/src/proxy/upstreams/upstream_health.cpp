@@ -47,18 +47,35 @@ struct Question final : OutboundExchange {
   explicit Question(Stream& over) noexcept : OutboundExchange(3 * 1024) { goes_over(over); }
 };
 
+std::string_view text_of_silence(Dialler::Step step) noexcept {
+  switch (step) {
+    case Dialler::Step::resolve:
+      return "its name was not found in time";
+    case Dialler::Step::connect:
+      return "it did not accept a connection in time";
+    case Dialler::Step::tls:
+      return "its TLS handshake took too long";
+    case Dialler::Step::send:
+    case Dialler::Step::first_byte:
+      break;
+  }
+  return "it did not answer in time";
+}
+
 std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noexcept {
   switch (reason.kind) {
     case UpstreamReason::Kind::cut:
       return "it hung up before its response was whole";
     case UpstreamReason::Kind::malformed:
       return "its response is none";
+    case UpstreamReason::Kind::oversized:
+      return "the head of its response is too long";
     case UpstreamReason::Kind::status:
       return format(room, "its check was answered ", reason.status);
     case UpstreamReason::Kind::error:
       break;
   }
-  return describe(reason.error);
+  return reason.error == ErrorCode::timed_out ? text_of_silence(reason.step) : describe(reason.error);
 }
 
 }  // namespace
@@ -161,7 +178,7 @@ void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
 std::expected<void, UpstreamReason> UpstreamGroup::ask(UpstreamMember& member) noexcept {
   const Deadline deadline = Deadline::after(options_.health.timeout);
   const auto made = connect(member, deadline, Dialler::kUnlimited);
-  if (!made) return because(made.error());
+  if (!made) return std::unexpected(made.error());
   std::expected<void, UpstreamReason> asked;
   if (!options_.health.path.empty()) asked = converse(member, (*made)->stream, deadline);
   ConnectionPool::close(**made, true);
@@ -191,8 +208,8 @@ std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& memb
   if (asked) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::status, .status = status});
   const Error error = asked.error();
   if (is_hang_up(error)) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::cut});
-  if (error == ErrorCode::protocol || error == ErrorCode::limit)
-    return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
+  if (error == ErrorCode::protocol) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
+  if (error == ErrorCode::limit) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::oversized});
   return because(error);
 }
 

@@ -72,6 +72,7 @@ struct UpstreamServerState {
   std::uint64_t unreachable = 0;  // of these: no connection
   std::uint64_t cut = 0;          // it hung up before its response was whole
   std::uint64_t malformed = 0;    // its response was none
+  std::uint64_t oversized = 0;    // the head of its response was too long
   std::uint64_t timed_out = 0;    // neither a connection nor a byte in time
   std::uint64_t failed_checks = 0;
   std::uint64_t downs = 0;  // times that it has gone down
