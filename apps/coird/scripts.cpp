@@ -4,6 +4,7 @@
 #include "gateway.h"
 
 #if COIRD_SCRIPTS
+#include <coir/quantity.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +45,10 @@ std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[
 }
 
 struct ScriptWords {
-  std::string_view front = {};  // try=FILE
-  bool buffers = true;          // buffer=off
+  std::string_view front = {};                                                     // try=FILE
+  bool buffers = true;                                                             // buffer=off
+  std::chrono::milliseconds first_byte = coir::http::FastCgiOptions().first_byte;  // first-byte=TIME
+  std::uint64_t max_body = UINT64_MAX;                                             // max-body=SIZE
 };
 
 // read_words reads the words after the addresses. It returns null, or the cure for the word `bad`.
@@ -61,14 +64,26 @@ const char* read_words(std::string_view where, std::string_view text, ScriptWord
       if (!is_suffix(where)) return "below a path all is the application's; try is for .php and such";
       if (!words.front.starts_with('/') || !words.front.ends_with(where) || words.front.find('%') != words.front.npos)
         return "a file below --root that the application answers, such as try=/index.php";
+    } else if (bad.starts_with("first-byte=")) {
+      const auto time = coir::parse_time(bad.substr(bad.find('=') + 1));
+      if (!time) return "a time, such as first-byte=90s";
+      words.first_byte = *time;
+    } else if (bad.starts_with("max-body=")) {
+      const auto size = coir::parse_size(bad.substr(bad.find('=') + 1));
+      if (!size) return "a size, such as max-body=64K";
+      words.max_body = *size;
     } else if (!bad.empty()) {
-      return "buffer=off or try=FILE";
+      return "buffer=off, first-byte=TIME, max-body=SIZE or try=FILE";
     }
   }
   return nullptr;
 }
 
 }  // namespace
+
+bool is_application_key(std::string_view key) noexcept {
+  return key == "buffer" || key == "first-byte" || key == "max-body" || key == "try";
+}
 
 bool take_fastcgi(const Setting& setting, Options& options) noexcept {
   const std::string_view all = setting.text;
@@ -119,9 +134,11 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     coir::http::FastCgiOptions how{.files = files,
                                    .front = words.front,
                                    .root = root_,
+                                   .first_byte = words.first_byte,
                                    .spool = "/tmp",
                                    .most_spooled = options.server.limits.max_body,
                                    .buffers = words.buffers,
+                                   .max_body = words.max_body,
                                    .complain =
                                        [prefix = given.prefix](std::string_view line) {
                                          static constinit coir::LogSource scripts(

@@ -2,6 +2,8 @@
 
 #include <coir/config.h>
 
+#include <string_view>
+
 #include "options/options.h"
 
 // The requests that FastCGI applications answer: --fastcgi. A build without it (-DCOIR_FASTCGI=OFF, or -DCOIR_PROXY=OFF),
@@ -10,6 +12,8 @@
 
 #if COIRD_SCRIPTS
 [[nodiscard]] bool take_fastcgi(const Setting& setting, Options& options) noexcept;
+// is_application_key tells whether a word behind the addresses may have that key.
+bool is_application_key(std::string_view key) noexcept;
 #else
 inline constexpr Take take_fastcgi = nullptr;
 #endif
@@ -21,7 +25,6 @@ inline constexpr Take take_fastcgi = nullptr;
 
 #include <optional>
 #include <span>
-#include <string_view>
 
 // Scripts is the paths that applications answer.
 class Scripts {

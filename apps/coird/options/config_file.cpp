@@ -190,7 +190,7 @@ class ConfigReader {
       for (const Setting& each : keys) {
         const std::string_view key = each.text;
         if (&each == &*own) continue;
-        if ((!key.starts_with("try=") && !key.starts_with("buffer=")) || key.find(' ') != key.npos)
+        if (!is_application_key(key.substr(0, key.find('='))) || key.find(' ') != key.npos)
           return each.wrong("leave it out", {"conflicts with fastcgi"});
         whole.add(" ", key);
       }

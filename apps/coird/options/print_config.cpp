@@ -16,7 +16,7 @@ constexpr std::size_t kCommentWidth = 100;
 constexpr char kRouteExample[] =
     "; A section [route PREFIX] forwards requests below PREFIX. Its keys are url and those of --routes, or "
     "fastcgi,\n"
-    "; try and buffer. It may appear more than once.\n"
+    "; try, buffer, first-byte and max-body. It may appear more than once.\n"
     ";[route /api]\n"
     ";url = http://10.0.0.2:8081,http://10.0.0.3:8081\n"
     ";health = /healthz\n"

@@ -106,7 +106,8 @@ constexpr Row kRows[] = {
         "forward requests to a FastCGI application at host:port or unix:/path, up to 4 times. WHERE is a path, for "
         "all paths below it, or an ending such as .php, for the files below --root that end in it. Options may "
         "follow the addresses in the same argument, after a blank: try=FILE names the script for paths that are no "
-        "file; buffer=off sends uploads as they come",
+        "file; buffer=off sends uploads as they come; first-byte=TIME is how long an answer may take to begin, by "
+        "default 60s; max-body=SIZE limits uploads",
         take_fastcgi)
         .of("COIR_FASTCGI")
         .repeats(),

@@ -35,6 +35,11 @@ void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noex
 
 void FastCgiExchange::run() noexcept {
   if (refuses_method()) return;
+  session.max_body_ = std::min(session.max_body_, rules.max_body);
+  if (request.framing == Framing::length && request.content_length > rules.max_body) {
+    exchange.close_after();
+    return answer(413);
+  }
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
   group.note_server(exchange);

@@ -70,7 +70,8 @@ struct FastCgiOptions {
   // Null: nothing is kept. Content without a length is then answered 411, as an application is told the length first.
   const char* spool = nullptr;
   std::uint64_t most_spooled = 1024 * 1024;
-  bool buffers = true;  // false: content with a length is not kept, it passes as it comes
+  bool buffers = true;                  // false: content with a length is not kept, it passes as it comes
+  std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
   // complain gets each line that the application writes to its stderr, kMostComplaints bytes a request; a line's controls
   // are dots. on_change is ProxyOptions's. They must not wait.
   Callable<void(std::string_view line)> complain = {};
