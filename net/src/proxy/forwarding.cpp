@@ -226,7 +226,7 @@ void Forwarding::fail(Error error) noexcept {
     lease.leave();
     return answer(431);
   }
-  const ForwardFailure failure = failure_of(error);
+  const ForwardFailure failure = failure_of(error, bool(lease), group);
   note(failure);
   switch (failure) {
     case ForwardFailure::all_down:
@@ -247,33 +247,6 @@ void Forwarding::fail(Error error) noexcept {
                                                           : UpstreamFault::cut);
       counters.bad_gateway.fetch_add(1, std::memory_order_relaxed);
       return answer(502);
-  }
-}
-
-// failure_of tells what an error means, of a connection that there is or that could not be made.
-ForwardFailure Forwarding::failure_of(Error error) const noexcept {
-  using enum ForwardFailure;
-  const bool connected = bool(lease);
-  switch (error.code) {
-    case ErrorCode::no_memory:
-      return no_room;
-    case ErrorCode::busy:
-      return connected ? cut_off : crowded;
-    case ErrorCode::timed_out:
-      return connected ? timeout : connect_timeout;
-    case ErrorCode::limit:
-      return connected ? head_too_long : group.state().answering == 0 ? all_down : no_room;
-    case ErrorCode::protocol:
-      return connected ? malformed : untrusted;
-    case ErrorCode::untrusted:
-    case ErrorCode::alert:
-      return connected ? cut_off : untrusted;
-    case ErrorCode::not_found:
-    case ErrorCode::temporary:
-      // A Unix socket that is not there has the kernel's number.
-      return connected ? cut_off : error.sys == 0 ? unresolved : refused;
-    default:
-      return connected ? cut_off : refused;
   }
 }
 

@@ -52,7 +52,6 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Outcome await_answer() noexcept;
   bool may_retry(Error error) const noexcept;
   void fail(Error error) noexcept;
-  ForwardFailure failure_of(Error error) const noexcept;
   void note(ForwardFailure failure) noexcept;
   void answer(int status) noexcept { RelayedExchange::answer(status, rules.retry_after); }
 
