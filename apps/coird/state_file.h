@@ -15,7 +15,7 @@
 // The files of the folder of --state. README.md lists them. Each is replaced whole, and ends with the line of its sum
 // (coir/sum.h); a kill or a loss of power leaves the old content or the new one, but where the disk is full: see rewrite_state.
 
-// make_state_folder makes the folder, if its parent is there, for the user that coird becomes. Where the options are not in order
+// make_state_folder makes the folder, if its parent is there, for the user that coird becomes. If the options are not in order
 // (`good`), the user may be what is missing: the folder is then given to the user of the next start that knows one. If it cannot
 // be made, the first write there says so.
 void make_state_folder(const Options& options, bool good) noexcept;

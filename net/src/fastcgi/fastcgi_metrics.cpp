@@ -1,4 +1,4 @@
-// What FastCGI applications add to /metrics, and their servers. Declared in coir/http/fastcgi.h.
+// The metrics of FastCGI applications and of their servers. Declared in coir/http/fastcgi.h.
 #include <span>
 
 #include "fastcgi/fast_cgi.h"
