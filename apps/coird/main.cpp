@@ -35,6 +35,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using coir::http::FileTree;
+using coir::http::FileTreeOptions;
 using coir::http::Server;
 
 // hold_hangup has a SIGHUP wait, until it is caught: without a handler it would end coird, and one that came while coird
@@ -85,25 +86,24 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
-    auto files =
-        FileTree::open(options.root, {.dot_files = options.dot_files,
+    FileTree& files = daemon.files.emplace(
+        options.root, FileTreeOptions{.dot_files = options.dot_files,
                                       .index = options.index,
                                       .cache = std::span(options.cache_rules).first(options.cache_rule_count),
                                       .error_pages = std::span(options.error_pages).first(options.error_page_count),
                                       .writable = options.writable});
-    if (!files) {
+    if (auto opened = files.opened(); !opened) {
       // The folder that PUT changes is below the root: without a root there is none.
-      const bool has_root = options.writable != nullptr && FileTree::open(options.root, {}).has_value();
-      if (has_root)
-        return unusable(options, "allow-put", options.writable, files.error(),
+      if (options.writable != nullptr && FileTree(options.root).opened())
+        return unusable(options, "allow-put", options.writable, opened.error(),
                         "make the folder below --root, or name another");
-      return unusable(options, "root", options.root, files.error(), "make the folder, or name one that coird can read");
+      return unusable(options, "root", options.root, opened.error(),
+                      "make the folder, or name one that coird can read");
     }
     for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
-      if (auto there = files->has(page.path); !there)
+      if (auto there = files.has(page.path); !there)
         return unusable(options, "error-page", page.path, there.error(), "make the file below --root, or name another");
     }
-    daemon.files.emplace(std::move(*files));
   }
   daemon.options = &options;
 #if COIR_TLS

@@ -167,15 +167,15 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
   if (mkdir(format(line, folder, "/files", '\0').data(), 0755) != 0 && errno != EEXIST) {
     return std::unexpected(coir::Error::from_errno(errno));
   }
-  auto files = coir::http::FileTree::open(folder, {.cached_files = 0});
-  if (!files) return std::unexpected(files.error());
+  coir::http::FileTree files(folder, {.cached_files = 0});
+  if (auto opened = files.opened(); !opened) return opened;
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
   auto listener = coir::TcpListener::listen(address);
   if (!listener) return std::unexpected(listener.error());
   coir::print("listening on ", listener->local_address().format(text), "\n");
 
   // Both outlive the run: what is cut off at the end still uses them.
-  static Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
+  static Service service{.folder = folder, .files = std::move(files), .patience = std::chrono::seconds(seconds)};
   static auto app = routes_of(service);
   static auto server = coir::http::Server::create(
       coir::http::answered_by(app, {.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true}));

@@ -102,10 +102,8 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
   Hub hub;
   std::optional<FileTree> files;
   if (arguments[2] != nullptr && arguments[3] != nullptr) {
-    auto opened = FileTree::open(arguments[3]);
-    if (!opened) return std::unexpected(opened.error());
-    files.emplace(std::move(*opened));
-    hub.files = &*files;
+    hub.files = &files.emplace(arguments[3]);
+    if (auto opened = files->opened(); !opened) return opened;
   }
   ServerOptions options{.max_connections = 60'000, .max_active = 4096, .handler_stack = 8_KiB};
   options.idle_timeout = 600s;

@@ -185,8 +185,8 @@ class FaultyServer : public Utest {
   static void* make(void* self) {
     auto& test = *static_cast<FaultyServer*>(self);
     // Without mmap a cache keeps what it has, and hides the calls behind it.
-    auto files = http::FileTree::open(test.root.path(), {.cached_files = kFibers ? 64u : 0u});
-    if (!files) return nullptr;
+    http::FileTree files(test.root.path(), {.cached_files = kFibers ? 64u : 0u});
+    if (!files.opened()) return nullptr;
     http::ServerOptions options;
     options.handler = [&test](http::Exchange& exchange) { answer(test.site, exchange); };
     options.max_connections = 16;
@@ -202,7 +202,7 @@ class FaultyServer : public Utest {
     if (!listener) return nullptr;
     test.port = listener->local_address().port();
     if (!server->add(std::move(*listener))) return nullptr;
-    test.site.files.emplace(std::move(*files));
+    test.site.files.emplace(std::move(files));
     test.site.server = new (test.place) http::Server(std::move(*server));
     return nullptr;
   }

@@ -163,6 +163,14 @@ TEST(Serve, each_fault_is_one_line_that_names_it) {
   end = in_child([&] { return serve({.listen = inside}, hello); });
   CHECK_EQUAL(1, end.status);
   CHECK(end.wrote("server: cannot listen on unix:"));
+  char folder[160];
+  coir::format(folder, socket.folder.path(), "/none", '\0');
+  end = in_child([&] {
+    auto app = routes(any<"/{path...}">(FileTree{folder}));
+    return serve({.listen = socket.address}, app);
+  });
+  CHECK_EQUAL(2, end.status);
+  CHECK(end.wrote("server: files of '") && end.wrote("/none': "));
 }
 
 TEST(Serve, plans_no_more_than_the_memory_holds) {

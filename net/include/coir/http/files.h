@@ -2,9 +2,7 @@
 
 // Files below a folder.
 //
-//   auto files = FileTree::open("/srv/www");
-//   if (!files) return complain(files.error());
-//   auto app = routes(any<"/{path...}">(*files));
+//   auto app = routes(any<"/{path...}">(FileTree{"/srv/www"}));
 //   return serve({.listen = ":8080"}, app);
 
 #include <coir/config.h>
@@ -81,21 +79,28 @@ class FileTree {
 
   static constexpr std::size_t kCachedFileBytes = 4096;
 
-  // open opens the directory and reserves the memory; in the writable folder it removes what a process that was killed
-  // has left of a PUT. Errors: not_found, no_memory, limit (no descriptor is left), invalid (more than 255 rules),
-  // unsupported (an option of kSite in a build without), system (ENOTDIR, EACCES ...).
-  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileTreeOptions& options) noexcept;
-  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
-    return open(root, FileTreeOptions());
-  }
+  // This opens the directory and reserves the memory; in the writable folder it removes what a process that was killed
+  // has left of a PUT.
+  explicit FileTree(const char* root, const FileTreeOptions& options = {}) noexcept;
 
   FileTree(FileTree&& other) noexcept
       : root_(std::exchange(other.root_, -1)),
         writable_(std::exchange(other.writable_, -1)),
         cache_(std::exchange(other.cache_, nullptr)),
-        options_(other.options_) {}
+        options_(other.options_),
+        opened_(other.opened_) {
+    problem_[other.problem().copy(problem_, sizeof problem_ - 1)] = '\0';
+  }
   FileTree& operator=(FileTree&&) = delete;
   ~FileTree();
+
+  // problem names the directory that cannot be served, for a log; empty: none. serve of coir/http/serve.h does not start
+  // with a problem, and prints it; else exchanges are answered 503.
+  std::string_view problem() const noexcept { return problem_; }
+
+  // opened tells the same for a program. Errors: not_found, no_memory, limit (no descriptor is left), invalid (more than
+  // 255 rules), unsupported (an option of kSite in a build without), system (ENOTDIR, EACCES ...).
+  [[nodiscard]] std::expected<void, Error> opened() const noexcept { return opened_; }
 
   // serve answers the exchange; from several fibers and workers at once. It uses the exchange's scratch memory.
   void serve(Exchange& exchange) noexcept;
@@ -113,9 +118,7 @@ class FileTree {
   std::size_t cached_bytes() const noexcept;
 
  private:
-  FileTree(int root, int writable, FileCache* cache, const FileTreeOptions& options) noexcept
-      : root_(root), writable_(writable), cache_(cache), options_(options) {}
-
+  std::expected<void, Error> open(const char* root) noexcept;
   void serve_other(Exchange& exchange, const ResolvedPath& resolved) noexcept;
   void serve_file(Exchange& exchange, const ResolvedPath& resolved) noexcept;
   void refuse_file(Exchange& exchange, const Target& target, int negative_errno) noexcept;
@@ -128,10 +131,12 @@ class FileTree {
   void send_form(Exchange& exchange, const Target& target, const FileFacts& plain, OpenFile& file) noexcept;
   std::uint8_t rule_of(std::string_view path) const noexcept;
 
-  int root_;
-  int writable_;  // the folder that may be changed; -1: none
-  FileCache* cache_;
+  int root_ = -1;
+  int writable_ = -1;           // the folder that may be changed; -1: none
+  FileCache* cache_ = nullptr;  // null: not opened
   FileTreeOptions options_;
+  std::expected<void, Error> opened_;
+  char problem_[120] = {};
 };
 
 }  // namespace coir::http

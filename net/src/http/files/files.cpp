@@ -1,3 +1,4 @@
+#include <coir/format.h>
 #include <coir/http/files.h>
 #include <coir/http/wire/path.h>
 #include <coir/port/beneath.h>
@@ -78,6 +79,7 @@ std::string_view path_within(const char* folder, std::string_view path) noexcept
 }  // namespace
 
 void FileTree::serve(Exchange& exchange) noexcept {
+  if (!opened_) return exchange.respond_status(503);
   const Request& request = exchange.request();
   const std::span<char> scratch = exchange.scratch();
   const ResolvedPath resolved = resolve_path(request.path, scratch);
@@ -152,40 +154,35 @@ void FileTree::refuse_file(Exchange& exchange, const Target& target, int negativ
   refuse(exchange, status, status == 503 ? "Retry-After: 1\r\n" : "");
 }
 
-std::expected<FileTree, Error> FileTree::open(const char* root, const FileTreeOptions& options) noexcept {
-  if (options.cache.size() > 255) return std::unexpected(Error{ErrorCode::invalid});
+FileTree::FileTree(const char* root, const FileTreeOptions& options) noexcept : options_(options), opened_(open(root)) {
+  if (!opened_) format(problem_, "files of '", cut(root, 80), "': ", opened_.error(), '\0');
+}
+
+std::expected<void, Error> FileTree::open(const char* root) noexcept {
+  if (options_.cache.size() > 255) return std::unexpected(Error{ErrorCode::invalid});
   const bool plain =
-      !options.index && options.cache.empty() && options.error_pages.empty() && options.writable == nullptr;
+      !options_.index && options_.cache.empty() && options_.error_pages.empty() && options_.writable == nullptr;
   if (!kSite && !plain) return std::unexpected(Error{ErrorCode::unsupported});
-  const int fd = ::open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return std::unexpected(Error::from_errno(errno));
-  int writable = -1;
-  if (kSite && options.writable != nullptr) {
-    const auto opened = open_writable(fd, options.writable);
-    if (!opened) {
-      ::close(fd);
-      return std::unexpected(opened.error());
-    }
-    writable = *opened;
+  root_ = ::open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root_ < 0) return std::unexpected(Error::from_errno(errno));
+  if (kSite && options_.writable != nullptr) {
+    const auto writable = open_writable(root_, options_.writable);
+    if (!writable) return std::unexpected(writable.error());
+    writable_ = *writable;
   }
-  FileCache* cache = FileCache::create(options.cached_files);
-  if (cache == nullptr) {
-    ::close(fd);
-    if (writable >= 0) ::close(writable);
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  return FileTree(fd, writable, cache, options);
+  cache_ = FileCache::create(options_.cached_files);
+  if (cache_ == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  return {};
 }
 
 FileTree::~FileTree() {
-  if (root_ < 0) return;
-  ::close(root_);
+  if (root_ >= 0) ::close(root_);
   if (writable_ >= 0) ::close(writable_);
-  FileCache::destroy(cache_);
+  if (cache_ != nullptr) FileCache::destroy(cache_);
 }
 
 std::size_t FileTree::cached_bytes() const noexcept {
-  return cache_->bytes();
+  return cache_ != nullptr ? cache_->bytes() : 0;
 }
 
 std::span<char> FileTree::Target::work() const noexcept {
