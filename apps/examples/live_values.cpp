@@ -1,18 +1,18 @@
 // A page whose numbers move: a browser's EventSource follows a hub of events, and so does any number of others. Between two
 // values a follower is the record of its connection.
 //
-//   live_values 8080     serves http://<this machine>:8080/ until Ctrl-C
+//   live_values :8080    serves http://<this machine>:8080/ until SIGTERM
 //   live_values          has a client of its own follow three values, and ends
 
 #include <coir/events.h>
 #include <coir/every.h>
-#include <coir/format.h>
-#include <coir/http/routes.h>
-#include <coir/nursery.h>
+#include <coir/http.h>
+#include <coir/http/client.h>
 #include <coir/runtime.h>
-#include <coir/signal.h>
-#include <signal.h>
+#include <coir/worker_stack.h>
 #include <stdio.h>
+
+#include "local_site.h"
 
 using namespace std::chrono_literals;
 using namespace coir::http;
@@ -36,60 +36,42 @@ void measure(EventHub& values, int number) {
 }
 
 // follow prints what a client hears, until it has heard three values.
-Outcome follow(const coir::Address& server) {
-  auto stream = coir::TcpStream::connect(server, coir::Deadline::after(5s));
-  if (!stream) return std::unexpected(stream.error());
+Outcome follow(const LocalSite& site) {
+  auto client = Client::create();
+  if (!client) return std::unexpected(client.error());
   // It has missed what came behind the first.
-  if (auto asked = stream->write("GET /values HTTP/1.1\r\nHost: here\r\nLast-Event-ID: 1\r\n\r\n"); !asked)
-    return asked;
-  char heard[1024];
-  std::string_view text;
-  while (text.find("id: 4\n") == text.npos || !text.ends_with("\n\n")) {
-    const auto got = stream->read({heard + text.size(), sizeof heard - text.size()}, coir::Deadline::after(5s));
-    if (!got) return std::unexpected(got.error());
-    text = {heard, text.size() + *got};
+  auto events = EventClient::create(*client, {.url = site.url("/values"), .last_id = "1"});
+  if (!events) return std::unexpected(events.error());
+  for (int heard = 0; heard < 3; ++heard) {
+    const auto event = events->next(coir::Deadline::after(5s));
+    if (!event) return std::unexpected(event.error());
+    coir::on_worker_stack([&] {
+      printf("%.*s: %.*s\n", static_cast<int>(event->id.size()), event->id.data(), static_cast<int>(event->data.size()),
+             event->data.data());
+    });
   }
-  text.remove_prefix(text.find("id: "));
-  fwrite(text.data(), 1, text.size(), stdout);
   return {};
-}
-
-Outcome serve(const char* port) {
-  EventHub values({.history_events = 100});
-  auto app = routes(get<"/">(page), get<"/values">(values));
-  auto server = Server::create(answered_by(app));
-  char text[32];
-  const auto at = coir::Address::parse(port != nullptr ? coir::format(text, "0.0.0.0:", port) : "127.0.0.1:0");
-  if (!server) return std::unexpected(server.error());
-  if (!at) {
-    fprintf(stderr, "live_values: %s: %s\n", port, coir::describe(at.error()));
-    return std::unexpected(coir::Error(coir::ErrorCode::invalid));
-  }
-  auto listener = coir::TcpListener::listen(*at);
-  if (!listener) return std::unexpected(listener.error());
-  const coir::Address address = listener->local_address();
-  if (const auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
-  if (auto started = server->start(); !started) return started;
-
-  int number = 0;
-  Outcome followed;
-  if (port == nullptr) {
-    while (number < 4) measure(values, ++number);
-    followed = follow(address);
-  } else {
-    coir::Nursery sensors;
-    auto sensor =
-        sensors.spawn({.name = "sensor"}, [&] { return coir::every(1s, [&] { measure(values, ++number); }); });
-    static_cast<void>(coir::wait_signal({SIGINT, SIGTERM}));
-    static_cast<void>(sensor.cancel());
-    static_cast<void>(sensor.await());
-  }
-  if (auto stopped = server->stop(coir::Deadline::after(5s)); !stopped) return stopped;
-  return followed;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return coir::run([&] { return serve(argc > 1 ? argv[1] : nullptr); });
+int main(int count, char** words) {
+  EventHub values({.history_events = 100});
+  auto app = routes(get<"/">(page), get<"/values">(values));
+  int number = 0;
+  if (count > 1) {
+    return serve({.name = "live_values",
+                  .listen = words[1],
+                  .jobs =
+                      [&](coir::Nursery& jobs) {
+                        jobs.start({.name = "sensor"},
+                                   [&] { return coir::every(1s, [&] { measure(values, ++number); }); });
+                      }},
+                 app);
+  }
+  return coir::run([&] {
+    const LocalSite site(answered_by(app));
+    while (number < 4) measure(values, ++number);
+    return follow(site);
+  });
 }

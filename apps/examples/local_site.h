@@ -25,10 +25,10 @@ class LocalSite {
   }
 
   // url is an address below this site, valid until the fourth call after it. One caller at a time.
-  std::string_view url(std::string_view path) const {
+  std::string_view url(std::string_view path, const char* scheme = "http") const {
     static char texts[4][64];
     static unsigned next = 0;
-    return coir::format(texts[next++ % 4], "http://127.0.0.1:", port_, path);
+    return coir::format(texts[next++ % 4], scheme, "://127.0.0.1:", port_, path);
   }
   std::uint16_t port() const { return port_; }
 

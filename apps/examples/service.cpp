@@ -10,30 +10,19 @@
 #include <coir/cancel_scope.h>
 #include <coir/condition.h>
 #include <coir/file.h>
-#include <coir/format.h>
-#include <coir/http/exchange.h>
-#include <coir/http/files.h>
-#include <coir/http/routes.h>
-#include <coir/http/server.h>
-#include <coir/http/wire/query.h>
-#include <coir/mutex.h>
-#include <coir/net/log_line.h>
-#include <coir/print.h>
-#include <coir/runtime.h>
-#include <coir/signal.h>
+#include <coir/http.h>
 #include <errno.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
 
 using namespace std::chrono_literals;
+using namespace coir::http;
 using coir::Deadline;
 using coir::format;
-using coir::http::Exchange;
 
 namespace {
 
@@ -52,15 +41,16 @@ class Changes {
     return last_;
   }
 
-  // wait returns when there is a change after that number, or no more waiting. Errors: timed_out, cancelled.
+  // wait returns when there is a change after that number. Errors: timed_out, cancelled.
   std::expected<void, coir::Error> wait(std::uint64_t after, Deadline deadline) {
     auto held = mutex_.lock();
     if (!held) return std::unexpected(held.error());
-    return changed_.wait_until(*held, [&] { return last_ > after || closing_; }, deadline);
+    return changed_.wait_until(*held, [&] { return last_ > after; }, deadline);
   }
 
   // list writes the changes after a number as JSON. A client that was away for too long gets the changes that are still known.
   std::string_view list(std::uint64_t after, std::span<char> into) {
+    const coir::Shield shield(Deadline::never());  // a poll that the stop has ended is answered, too
     const auto held = mutex_.lock();
     coir::Formatter out(into);
     out.add("{\"last\":", last_, ",\"changes\":[");
@@ -71,12 +61,6 @@ class Changes {
       out.add(comma, "{\"at\":", at, ",\"name\":", coir::json_quoted({change.name, change.size}), "}");
     }
     return out.add("]}\n").text();
-  }
-
-  void close() {
-    const auto held = mutex_.lock();
-    closing_ = true;
-    changed_.notify_all();
   }
 
  private:
@@ -90,12 +74,10 @@ class Changes {
   coir::Condition changed_;
   Change changes_[kKept] = {};
   std::uint64_t last_ = 0;
-  bool closing_ = false;
 };
 
 struct Service {
   const char* folder;
-  coir::http::FileTree files;
   std::chrono::nanoseconds patience;  // of a poll
   Changes changes{};
 
@@ -142,61 +124,34 @@ void remove(Service& service, Exchange& exchange, std::string_view name) {
 }
 
 void poll(Service& service, Exchange& exchange) {
-  const auto text = coir::http::query_encoded(exchange.request().query, "after");
+  const auto text = query_encoded(exchange.request().query, "after");
   std::uint64_t after = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), after);
   if (fault != std::errc() || end != text.data() + text.size()) return exchange.respond_status(400);
-  if (auto waited = service.changes.wait(after, Deadline::after(service.patience)); !waited) {
-    if (waited.error() != coir::ErrorCode::timed_out) return;
-  }
+  // When the server stops, or the time is up, the list is empty.
+  static_cast<void>(service.changes.wait(after, Deadline::after(service.patience)));
   exchange.respond(200, "application/json", service.changes.list(after, exchange.scratch()),
                    "Cache-Control: no-store\r\n");
-}
-
-auto routes_of(Service& service) {
-  using namespace coir::http;
-  return routes(
-      put<"/files/{name}">([&](Exchange& exchange, std::string_view name) { upload(service, exchange, name); }),
-      get<"/files/{name}">([&](Exchange& exchange, std::string_view) { service.files.serve(exchange); }),
-      del<"/files/{name}">([&](Exchange& exchange, std::string_view name) { remove(service, exchange, name); }),
-      get<"/changes">([&](Exchange& exchange) { poll(service, exchange); }));
-}
-
-std::expected<void, coir::Error> serve(const char* folder, const coir::Address& address, int seconds) {
-  char text[coir::Address::kMaxText], line[kMostPath];
-  if (mkdir(format(line, folder, "/files", '\0').data(), 0755) != 0 && errno != EEXIST) {
-    return std::unexpected(coir::Error::from_errno(errno));
-  }
-  coir::http::FileTree files(folder, {.cached_files = 0});
-  if (auto opened = files.opened(); !opened) return opened;
-  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
-  auto listener = coir::TcpListener::listen(address);
-  if (!listener) return std::unexpected(listener.error());
-  coir::print("listening on ", listener->local_address().format(text), "\n");
-
-  // Both outlive the run: what is cut off at the end still uses them.
-  static Service service{.folder = folder, .files = std::move(files), .patience = std::chrono::seconds(seconds)};
-  static auto app = routes_of(service);
-  static auto server = coir::http::Server::create(
-      coir::http::answered_by(app, {.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true}));
-  if (!server) return std::unexpected(server.error());
-  if (const auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
-  if (auto started = server->start(); !started) return started;
-  if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
-  service.changes.close();
-  if (!server->stop(Deadline::after(2s))) coir::shutdown();
-  coir::print("closed\n");
-  return {};
 }
 
 }  // namespace
 
 int main(int count, char** words) {
   if (count < 3 || count > 4) {
-    coir::print("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told\n");
+    puts("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told");
     return 0;
   }
-  const auto address = coir::Address::parse(words[2]);
-  if (!address) return coir::print("service: '", words[2], "': ", address.error(), "\n"), 2;
-  return coir::run([&] { return serve(words[1], *address, count == 4 ? atoi(words[3]) : 25); });
+  char path[kMostPath];
+  mkdir(format(path, words[1], "/files", '\0').data(), 0755);
+  Service service{.folder = words[1], .patience = std::chrono::seconds(count == 4 ? atoi(words[3]) : 25)};
+  auto app =
+      routes(put<"/files/{name}">([&](Exchange& exchange, std::string_view name) { upload(service, exchange, name); }),
+             get<"/files/{path...}">(FileTree{words[1], {.cached_files = 0}}),
+             del<"/files/{name}">([&](Exchange& exchange, std::string_view name) { remove(service, exchange, name); }),
+             get<"/changes">([&](Exchange& exchange) { poll(service, exchange); }));
+  return serve({.name = "service",
+                .listen = words[2],
+                .server = {.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true},
+                .drain_timeout = 2s},
+               app);
 }

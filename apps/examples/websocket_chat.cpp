@@ -1,15 +1,19 @@
 // A chat whose members rest: a socket that says nothing costs about 250 bytes, without fiber or buffer. A member's
-// message is published to all members at once. The members here are coir's own clients.
+// message is published to all members at once.
+//
+//   websocket_chat :8080    serves ws://<this machine>:8080/chat until SIGTERM
+//   websocket_chat          has two members of its own talk, and ends
 
-#include <coir/fiber.h>
-#include <coir/http/server.h>
+#include <coir/http.h>
+#include <coir/http/client.h>
 #include <coir/runtime.h>
-#include <coir/tcp.h>
 #include <coir/websocket.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
 
 #include <string_view>
+
+#include "local_site.h"
 
 using namespace std::chrono_literals;
 using namespace coir::http;
@@ -33,10 +37,8 @@ struct Chat {
   }
 };
 
-std::expected<WebSocket, coir::Error> member(const coir::Address& server) {
-  auto connection = coir::TcpStream::connect(server, coir::Deadline::after(5s));
-  if (!connection) return std::unexpected(connection.error());
-  auto member = WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/chat"});
+std::expected<WebSocket, coir::Error> member(Client& client, const LocalSite& site) {
+  auto member = connect_websocket(client, site.url("/chat", "ws"), {}, coir::Deadline::after(5s));
   if (!member) return member;
   if (const auto welcome = member->receive(coir::Deadline::after(5s)); !welcome)
     return std::unexpected(welcome.error());
@@ -51,23 +53,19 @@ bool hears(const char* who, WebSocket& member) {
   return true;
 }
 
-bool talk(const coir::Address& server) {
-  auto ada = member(server), bob = member(server);
+bool talk(const LocalSite& site) {
+  auto client = Client::create();
+  if (!client) return false;
+  auto ada = member(*client, site), bob = member(*client, site);
   if (!ada || !bob || !ada->send_text("anybody here?") || !hears("bob", *bob) || !hears("ada", *ada)) return false;
   return bob->send_text("me") && hears("ada", *ada) && hears("bob", *bob) && ada->close() && bob->close();
 }
 
 }  // namespace
 
-int main() {
-  return coir::run([] {
-    WebSocketHub<Chat> chat({.max_sockets = 100});
-    auto server = Server::create(answered_by(chat));
-    auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
-    if (!server || !listener) return 1;
-    const coir::Address address = listener->local_address();
-    if (!server->add(std::move(*listener)) || !server->start()) return 1;
-    const bool talked = talk(address);
-    return server->stop(coir::Deadline::after(5s)) && talked ? 0 : 1;
-  });
+int main(int count, char** words) {
+  WebSocketHub<Chat> chat({.max_sockets = 100});
+  auto app = routes(get<"/chat">(chat));
+  if (count > 1) return serve({.name = "websocket_chat", .listen = words[1]}, app);
+  return coir::run([&] { return talk(LocalSite(answered_by(app))) ? 0 : 1; });
 }

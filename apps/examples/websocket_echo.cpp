@@ -1,13 +1,17 @@
 // An echo server by WebSocket, one fiber for each client: the handler accepts, and then reads from top to bottom. While
-// it waits for a message it holds no buffer. The client here is coir's own.
+// it waits for a message it holds no buffer.
+//
+//   websocket_echo :8080    serves ws://<this machine>:8080/ until SIGTERM
+//   websocket_echo          has a client of its own say two words, and ends
 
-#include <coir/fiber.h>
-#include <coir/http/server.h>
-#include <coir/http/websocket.h>
+#include <coir/http.h>
+#include <coir/http/client.h>
 #include <coir/runtime.h>
-#include <coir/tcp.h>
+#include <coir/websocket.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
+
+#include "local_site.h"
 
 using namespace std::chrono_literals;
 using namespace coir::http;
@@ -23,10 +27,10 @@ void echo(Exchange& exchange) {
   }
 }
 
-std::expected<void, coir::Error> talk(const coir::Address& to) {
-  auto connection = coir::TcpStream::connect(to, coir::Deadline::after(5s));
-  if (!connection) return std::unexpected(connection.error());
-  auto socket = WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/echo"});
+std::expected<void, coir::Error> talk(const LocalSite& site) {
+  auto client = Client::create();
+  if (!client) return std::unexpected(client.error());
+  auto socket = connect_websocket(*client, site.url("/echo", "ws"), {}, coir::Deadline::after(5s));
   if (!socket) return std::unexpected(socket.error());
   for (const std::string_view word : {"coconut", "fibre"}) {
     if (auto sent = socket->send_text(word); !sent) return sent;
@@ -39,16 +43,7 @@ std::expected<void, coir::Error> talk(const coir::Address& to) {
 
 }  // namespace
 
-int main() {
-  return coir::run([] {
-    auto server = Server::create({.handler = echo});
-    auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
-    if (!server || !listener) return 1;
-    const coir::Address address = listener->local_address();
-    if (!server->add(std::move(*listener)) || !server->start()) return 1;
-    const auto talked = talk(address);
-    if (!talked)
-      coir::on_worker_stack([&] { fprintf(stderr, "websocket_echo: %s\n", coir::describe(talked.error())); });
-    return server->stop(coir::Deadline::after(5s)) && talked ? 0 : 1;
-  });
+int main(int count, char** words) {
+  if (count > 1) return serve({.name = "websocket_echo", .listen = words[1]}, echo);
+  return coir::run([] { return talk(LocalSite({.handler = echo})); });
 }

@@ -28,6 +28,7 @@ figures() {
   echo "$1$2.rss_kb: $(python3 "$here/newcomer/use.py" "$2" "$4") kB"
 }
 
+echo "json_api.lines: $(lines_of "$root/apps/examples/json_api.cpp") lines"
 for name in chat service; do
   # As it is shipped: without its symbols.
   llvm-strip-19 -o "$scratch/$name" "$root/build/$preset/apps/examples/$name"

@@ -54,7 +54,7 @@ def use_service(port):
 what, program = sys.argv[1:]
 with tempfile.TemporaryDirectory(prefix="coir-newcomer.") as folder:
     words = ["127.0.0.1:0"] if what == "chat" else [folder, "127.0.0.1:0"]
-    process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         port = int(process.stdout.readline().rsplit(":", 1)[1])
         held = use_chat(port) if what == "chat" else use_service(port)
