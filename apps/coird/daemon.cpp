@@ -1,6 +1,5 @@
 #include "daemon.h"
 
-#include <coir/http/metrics.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -38,18 +37,6 @@ bool shows_metrics(const Daemon& daemon, bool for_metrics) noexcept {
 }
 
 #if COIRD_GATEWAY
-// write_more adds what became of requests that were passed on.
-void write_more(Daemon& daemon, coir::http::MetricsText& text) noexcept {
-#if COIRD_SCRIPTS
-  const coir::http::Proxy* const proxy = daemon.gateway ? &daemon.gateway->proxy() : nullptr;
-  std::span<const coir::http::FastCgi* const> applications;
-  if (daemon.scripts) applications = daemon.scripts->applications();
-  write_gateway_metrics(text, proxy, applications);
-#else
-  if (daemon.gateway) write_gateway_metrics(text, daemon.gateway->proxy());
-#endif
-}
-
 bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
   if (daemon.gateway && daemon.gateway->serve(exchange)) return true;
 #if COIRD_SCRIPTS
@@ -58,8 +45,6 @@ bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
   return false;
 }
 #else
-void write_more(Daemon&, coir::http::MetricsText&) noexcept {}
-
 bool passes_on(Daemon&, Exchange&) noexcept {
   return false;
 }
@@ -126,6 +111,24 @@ void watch_upstreams([[maybe_unused]] Daemon& daemon) noexcept {
 #endif
 }
 
+void add_metrics(Daemon& daemon) noexcept {
+  if (daemon.files) daemon.metrics.add(*daemon.files);
+#if COIRD_GATEWAY
+  if (daemon.gateway) daemon.metrics.add(daemon.gateway->proxy());
+#endif
+#if COIRD_SCRIPTS
+  if (daemon.scripts) {
+    for (const coir::http::FastCgi* const each : daemon.scripts->applications()) daemon.metrics.add(*each);
+  }
+#endif
+  daemon.metrics.add(write_last_end);
+  daemon.metrics.add([&daemon](coir::http::MetricsText& text) {
+    write_gauge(text, "coir_safe_mode", "Whether coird runs in safe mode.", daemon.safe != nullptr ? 1 : 0);
+    write_reload(daemon, text);
+    daemon.board.write_metrics(text);
+  });
+}
+
 void answer(Daemon& daemon, Exchange& exchange) {
   const bool for_metrics = exchange.listener() == Listeners::kMetrics;
   const std::string_view path = exchange.request().path;
@@ -145,15 +148,7 @@ void answer(Daemon& daemon, Exchange& exchange) {
     return;
   } else if (path == "/metrics" && shows_metrics(daemon, for_metrics)) {
     if (!is_read(exchange)) return;
-    write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr,
-                  [&daemon](coir::http::MetricsText& text) {
-                    write_more(daemon, text);
-                    write_last_end(text);
-                    coir::http::write_gauge(text, "coir_safe_mode", "Whether coird runs in safe mode.",
-                                            daemon.safe != nullptr ? 1 : 0);
-                    write_reload(daemon, text);
-                    daemon.board.write_metrics(text);
-                  });
+    daemon.metrics(exchange);
   } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;
   } else if (daemon.files && !for_metrics) {

@@ -3,6 +3,7 @@
 #include <coir/atomic.h>
 #include <coir/config.h>
 #include <coir/http/files.h>
+#include <coir/http/metrics.h>
 #include <coir/http/server.h>
 
 #include <time.h>
@@ -29,6 +30,7 @@
 struct Daemon {
   std::optional<coir::http::FileTree> files;
   std::optional<coir::http::Server> server;
+  coir::http::Metrics metrics;
   BoardParts board;
   Listeners listeners;
 #if COIRD_GATEWAY
@@ -67,6 +69,9 @@ struct Daemon {
 #endif
   }
 };
+
+// add_metrics names what /metrics shows, once all parts are open.
+void add_metrics(Daemon& daemon) noexcept;
 
 // answer is the handler of coird's server.
 void answer(Daemon& daemon, coir::http::Exchange& exchange);

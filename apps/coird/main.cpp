@@ -154,6 +154,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   };
   options.server.heartbeat = feeder.server_heartbeat();
   options.server.handler = [&daemon](coir::http::Exchange& exchange) { answer(daemon, exchange); };
+  add_metrics(daemon);
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));

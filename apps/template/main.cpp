@@ -13,7 +13,8 @@ int main(int count, char** words) {
     nursery.start({.name = "measure"}, [&] { return monitor.measure(options.every); });
   };
   options.serve.jobs = jobs;
-  options.serve.running = &monitor.server;
-  auto app = routes_of(monitor);
+  coir::http::Metrics metrics;
+  add_metrics(monitor, metrics);
+  auto app = routes_of(monitor, metrics);
   return coir::http::serve(options.serve, app);
 }

@@ -3,7 +3,6 @@
 #include <coir/atomic.h>
 #include <coir/channel.h>
 #include <coir/events.h>
-#include <coir/http/server.h>
 #include <coir/spinlock.h>
 
 #include <chrono>
@@ -49,9 +48,6 @@ class Monitor {
     coir::Atomic<std::uint64_t> taken = 0, failed = 0, dropped = 0;
   };
   const Counts& counts() const noexcept { return counts_; }
-
-  // The server while it runs, for the connections in /metrics.
-  coir::http::Server* server = nullptr;
 
  private:
   void take() noexcept;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <coir/http.h>
-#include <coir/http/metrics.h>
 
 #include "monitor.h"
 
@@ -20,29 +19,28 @@ inline void show_reading(Monitor& monitor, coir::http::Exchange& exchange) {
   exchange.respond(200, "application/json", write_json(*newest, text), "Cache-Control: no-store\r\n");
 }
 
-// write_sensor_metrics adds the sensor's figures to those of coir.
-inline void write_sensor_metrics(Monitor& monitor, coir::http::MetricsText& text) {
-  const Monitor::Counts& counts = monitor.counts();
-  write_counter(text, "sensor_readings_total", "Readings taken.", counts.taken.load());
-  write_counter(text, "sensor_readings_failed_total", "Attempts without a reading.", counts.failed.load());
-  write_counter(text, "sensor_readings_dropped_total", "Readings dropped at the full queue.", counts.dropped.load());
-  write_gauge(text, "sensor_followers", "Clients that follow the readings.", monitor.followers().subscribers());
-  const std::optional<Reading> newest = monitor.newest();
-  const coir::http::LabelledFigure value{"station", newest ? newest->value : 0};
-  if (newest) write_gauges(text, "sensor_celsius", "The newest reading.", "sensor", {&value, 1});
+// add_metrics adds the followers and the sensor's figures to those of coir.
+inline void add_metrics(Monitor& monitor, coir::http::Metrics& metrics) {
+  metrics.add(monitor.followers());
+  metrics.add([&](coir::http::MetricsText& text) {
+    const Monitor::Counts& counts = monitor.counts();
+    write_counter(text, "sensor_readings_total", "Readings taken.", counts.taken.load());
+    write_counter(text, "sensor_readings_failed_total", "Attempts without a reading.", counts.failed.load());
+    write_counter(text, "sensor_readings_dropped_total", "Readings dropped at the full queue.", counts.dropped.load());
+    const std::optional<Reading> newest = monitor.newest();
+    const coir::http::LabelledFigure value{"station", newest ? newest->value : 0};
+    if (newest) write_gauges(text, "sensor_celsius", "The newest reading.", "sensor", {&value, 1});
+  });
 }
 
-// routes_of is the table of the station's answers. The monitor must outlive it:
+// routes_of is the table of the station's answers. Monitor and metrics must outlive it:
 //
 //   GET /          a page that shows the readings as they come
 //   GET /reading   the newest, as JSON; 503 before there is one
 //   GET /readings  all readings from now on, as server-sent events
 //   GET /metrics   counters, in the text format of Prometheus
-inline auto routes_of(Monitor& monitor) {
+inline auto routes_of(Monitor& monitor, coir::http::Metrics& metrics) {
   using namespace coir::http;
   return routes(get<"/">(show_page), get<"/reading">([&](Exchange& exchange) { show_reading(monitor, exchange); }),
-                get<"/readings">(monitor.followers()), get<"/metrics">([&](Exchange& exchange) {
-                  write_metrics(exchange, *monitor.server, nullptr,
-                                [&](MetricsText& text) { write_sensor_metrics(monitor, text); });
-                }));
+                get<"/readings">(monitor.followers()), get<"/metrics">(metrics));
 }

@@ -71,12 +71,13 @@ void add_connections(ControlAnswer& answer, const coir::http::Server& server) no
 // visit_upstreams visits the servers that requests are forwarded to.
 template <class Visit>
 void visit_upstreams([[maybe_unused]] const Daemon& daemon, [[maybe_unused]] Visit visit) noexcept {
-#if COIRD_GATEWAY && COIRD_SCRIPTS
-  std::span<const coir::http::FastCgi* const> applications;
-  if (daemon.scripts) applications = daemon.scripts->applications();
-  coir::http::each_upstream(daemon.gateway ? &daemon.gateway->proxy() : nullptr, applications, visit);
-#elif COIRD_GATEWAY
-  if (daemon.gateway) coir::http::each_upstream(daemon.gateway->proxy(), visit);
+#if COIRD_GATEWAY
+  if (daemon.gateway) each_upstream(daemon.gateway->proxy(), visit);
+#endif
+#if COIRD_SCRIPTS
+  if (daemon.scripts) {
+    for (const coir::http::FastCgi* const each : daemon.scripts->applications()) each_upstream(*each, visit);
+  }
 #endif
 }
 

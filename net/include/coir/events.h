@@ -38,6 +38,7 @@
 namespace coir::http {
 
 class EventKeeper;
+struct MetricsPart;
 
 // EventHubOptions sets how much an event hub remembers and how long it waits for its subscribers.
 struct EventHubOptions {
@@ -106,6 +107,9 @@ class EventHub {
  private:
   EventKeeper* const keeper_;  // null: there was no memory
 };
+
+// metrics_part is for Metrics::add of coir/http/metrics.h.
+MetricsPart metrics_part(EventHub& hub) noexcept;
 
 #if !COIR_NO_ASYNC
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The one header of a server: a table of routes with its handlers, what answers by files, and serve, which does the rest.
+// The one header of a server: a table of routes with its handlers, what answers by files and by counters, and serve, which
+// does the rest.
 //
 //   #include <coir/http.h>
 //   using namespace coir::http;
@@ -20,5 +21,6 @@
 #include <coir/http/content.h>
 #include <coir/http/exchange.h>
 #include <coir/http/files.h>
+#include <coir/http/metrics.h>
 #include <coir/http/routes.h>
 #include <coir/http/serve.h>

@@ -36,6 +36,7 @@
 namespace coir::http {
 
 class SocketTable;
+struct MetricsPart;
 
 // WebSocketHubOptions sets what a WebSocket hub reserves and how long it waits for its sockets.
 struct WebSocketHubOptions {
@@ -123,6 +124,8 @@ class SocketHub {
   SocketTable* const table_;  // null: there was no memory
 };
 
+MetricsPart metrics_part(SocketHub& hub) noexcept;
+
 // StateOf is a program's State, or nothing.
 template <class Program>
 struct StateOf {
@@ -206,6 +209,9 @@ class WebSocketHub {
 
   Program& program() noexcept { return program_; }
 
+  // hub is for this library.
+  detail::SocketHub& hub() noexcept { return hub_; }
+
  private:
   static Program& program(void* pointer) noexcept { return *static_cast<Program*>(pointer); }
   static State& state(void* pointer) noexcept { return *static_cast<State*>(pointer); }
@@ -245,5 +251,11 @@ class WebSocketHub {
   Program program_;
   detail::SocketHub hub_;  // goes first, and calls the program
 };
+
+// metrics_part is for Metrics::add of coir/http/metrics.h.
+template <class Program>
+auto metrics_part(WebSocketHub<Program>& hub) noexcept {
+  return metrics_part(hub.hub());
+}
 
 }  // namespace coir::http

@@ -6,18 +6,22 @@
 #include <optional>
 
 #include "fastcgi/scripts.h"
+#include "proxy/gateway_metrics.h"
 #include "proxy/upstreams/upstreams.h"
 
 namespace coir::http {
 
-// FastCgiState is a FastCgi. Its part of /metrics is written by fastcgi_metrics.cpp.
-class FastCgiState {
+// FastCgiState is a FastCgi. Its part of /metrics is in fastcgi_metrics.cpp.
+class FastCgiState final : public GatewayPart {
  public:
   FastCgiState(std::span<const UpstreamServer> servers, const FastCgiOptions& options) noexcept;
 
   // serve finds the script of an exchange. False: there is none.
   bool serve(Exchange& exchange) noexcept;
   std::string_view problem() const noexcept { return {problem_, problem_bytes_}; }
+  void each_group(const Callable<void(const GatewayGroup& group)>& visit) noexcept override;
+  std::size_t figures() const noexcept override;
+  GatewayFigure figure(std::size_t number) const noexcept override;
 
   const FastCgiOptions options;
   FastCgiCounters counters;

@@ -1,4 +1,5 @@
 // write_end_metrics, write_gauge, write_counter and write_gauges, of coir/http/metrics.h.
+#include <coir/end_record.h>
 #include <coir/format.h>
 #include <coir/http/metrics.h>
 

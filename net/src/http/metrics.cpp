@@ -1,5 +1,5 @@
 #include <coir/config.h>
-#include <coir/http/files.h>
+#include <coir/detail/fatal.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
@@ -14,6 +14,8 @@
 #include "http/connection/pressure_steps.h"
 #include "http/metrics_text.h"
 #include "http/process_metrics.h"
+#include "http/session/engine.h"
+#include "http/session/session.h"
 
 #if COIR_TLS
 #include <coir/tls.h>
@@ -45,9 +47,9 @@ void write_runtime(MetricsText& text) noexcept {
 }
 #endif
 
-void write_server(MetricsText& text, const Server& server) noexcept {
-  const ServerGauges now = server.gauges();
-  const ServerCounters& all = server.counters();
+void write_server(MetricsText& text, Engine& engine) noexcept {
+  const ServerGauges now = engine.gauges();
+  const ServerCounters& all = engine.counters;
   const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
   text.about(Kind::gauge, "coir_http_connections", "Connections by what they are doing.");
   text.sample("coir_http_connections", "{state=\"idle\"}", now.idle);
@@ -55,7 +57,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.sample("coir_http_connections", "{state=\"waiting\"}", now.waiting);
   text.sample("coir_http_connections", "{state=\"kept\"}", now.kept);
   text.one(Kind::gauge, "coir_http_connections_open", "Connections held.", now.open);
-  text.one(Kind::gauge, "coir_http_connections_max", "Connections that may be held.", server.options().max_connections);
+  text.one(Kind::gauge, "coir_http_connections_max", "Connections that may be held.", engine.options.max_connections);
   text.one(Kind::counter, "coir_http_connections_accepted_total", "Connections accepted.", read(all.accepted));
   text.about(Kind::counter, "coir_http_connections_closed_total",
              "Connections closed for a reason of the server's own.");
@@ -143,21 +145,43 @@ void write_memory(MetricsText& text) noexcept {
 
 }  // namespace
 
-void write_metrics(Exchange& exchange, const Server& server, const FileTree* files, const MoreMetrics& more) noexcept {
+void Metrics::put(const Entry& entry) noexcept {
+  if (count_ == kMost) coir::detail::fatal("more than Metrics::kMost parts are added to a Metrics");
+  entries_[count_++] = entry;
+}
+
+// All objects of one kind are written where the first of them was added.
+void Metrics::write_added(MetricsText& text) const noexcept {
+  const std::span all(entries_, count_);
+  for (const Entry& entry : all) {
+    if (entry.call) {
+      entry.call(text);
+      continue;
+    }
+    void* objects[kMost];
+    std::size_t count = 0;
+    const auto write = entry.part.write;
+    for (const Entry& other : all) {
+      if (!other.call && other.part.write == write) {
+        if (count == 0 && &other != &entry) break;
+        objects[count++] = other.part.object;
+      }
+    }
+    if (count != 0) write(text, {objects, count});
+  }
+}
+
+void Metrics::operator()(Exchange& exchange) const noexcept {
   ResponseHead& head = exchange.start(200);
   head.field("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   head.fixed("Cache-Control: no-store\r\n");
   if (!exchange.begin_chunked()) return;
   MetricsText text(exchange);
   write_runtime(text);
-  write_server(text, server);
+  write_server(text, Session::of(exchange).engine());
   write_tls(text);
   write_memory(text);
-  if (files != nullptr) {
-    text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
-             files->cached_bytes());
-  }
-  if (more) more(text);
+  write_added(text);
   text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
            log_lines_dropped());
   text.one(Kind::counter, "coir_log_lines_left_out_total", "Lines of the log left out, for their source has too many.",

@@ -81,7 +81,6 @@ int serve_bound(const ServeOptions& options, Listeners& bound, TlsContextSlot* t
     if (auto added = server->add(std::move(bound.listeners[i]), bound.secure[i] ? tls : nullptr); !added)
       return say(options, "cannot serve: ", describe(added.error())), 2;
   }
-  if (options.running != nullptr) *options.running = &*server;
   const auto body = [&] {
     if (auto started = server->start(); !started) return say(options, "cannot serve: ", describe(started.error())), 1;
 #if !COIR_NO_ASYNC
@@ -96,13 +95,11 @@ int serve_bound(const ServeOptions& options, Listeners& bound, TlsContextSlot* t
     return lost == 0 ? 0 : (say(options, lost, " connections cut off"), 1);
   };
 #if COIR_NO_ASYNC
-  const int status = run_program(body);
+  return run_program(body);
 #else
   // Without fibers for its handlers a server needs no more than one worker.
-  const int status = run({.workers = options.mode == Mode::fibers ? 0u : 1u}, body);
+  return run({.workers = options.mode == Mode::fibers ? 0u : 1u}, body);
 #endif
-  if (options.running != nullptr) *options.running = nullptr;
-  return status;
 }
 
 }  // namespace

@@ -94,9 +94,7 @@ const ServerCounters& Server::counters() const noexcept {
 }
 
 ServerGauges Server::gauges() const noexcept {
-  ServerGauges now = engine_->gauges();
-  now.kept = engine_->keepers.kept();
-  return now;
+  return engine_->gauges();
 }
 
 const ServerOptions& Server::options() const noexcept {

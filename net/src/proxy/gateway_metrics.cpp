@@ -2,6 +2,7 @@
 
 #include <coir/format.h>
 
+#include <algorithm>
 #include <span>
 
 #include "http/metrics_text.h"
@@ -33,6 +34,12 @@ void add_group(MetricsText& text, const GatewayGroup& group) noexcept {
   add_value(text, group.host);
 }
 
+// begin_sample adds a sample of a family up to its last label's closing quote.
+void begin_sample(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
+  text.add({family, "{"});
+  add_group(text, group);
+}
+
 // add_server adds the label of a server. One that a group names twice has two pools.
 void add_server(MetricsText& text, const GatewayGroup& group, std::size_t server) noexcept {
   char name[kMostLabel], other[kMostLabel], number[8];
@@ -61,35 +68,84 @@ void add_latency(MetricsText& text, const GatewayGroup& group, std::size_t serve
   });
 }
 
-void write_forwarder(MetricsText& text, const Forwarder& forwarder) noexcept {
-  const ForwardCounters& all = forwarder.counters();
-  const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
-  text.one(Kind::counter, "coir_proxy_forwarded_total", "Responses whose head came from an upstream.",
-           read(all.forwarded));
+// Parts are all proxies and applications that are written.
+using Parts = std::span<void* const>;
+
+template <class Visit>
+void each_part(Parts parts, Visit visit) noexcept {
+  for (void* const part : parts) {
+    if (part != nullptr) visit(*static_cast<GatewayPart*>(part));
+  }
+}
+
+template <class Visit>
+void each_group(Parts parts, Visit visit) noexcept {
+  each_part(parts, [&](GatewayPart& part) { part.each_group(visit); });
+}
+
+// write_forwarders adds what all proxies count together.
+void write_forwarders(MetricsText& text, Parts parts) noexcept {
+  bool any = false;
+  const auto sum = [&](auto figure) {
+    std::uint64_t all = 0;
+    each_part(parts, [&](const GatewayPart& part) {
+      if (const Forwarder* const forwarder = part.counted()) any = true, all += figure(*forwarder);
+    });
+    return all;
+  };
+  const auto read = [&](Atomic<std::uint64_t> ForwardCounters::* counter) {
+    return sum([&](const Forwarder& each) { return (each.counters().*counter).load(std::memory_order_relaxed); });
+  };
+  const std::uint64_t forwarded = read(&ForwardCounters::forwarded);
+  if (!any) return;
+  text.one(Kind::counter, "coir_proxy_forwarded_total", "Responses whose head came from an upstream.", forwarded);
   text.about(Kind::counter, "coir_proxy_failed_total",
              "Requests that no upstream answered, by what the client was told.");
-  text.sample("coir_proxy_failed_total", "{status=\"502\"}", read(all.bad_gateway));
-  text.sample("coir_proxy_failed_total", "{status=\"503\"}", read(all.unavailable));
-  text.sample("coir_proxy_failed_total", "{status=\"504\"}", read(all.timed_out));
-  text.sample("coir_proxy_failed_total", "{status=\"508\"}", read(all.loops));
+  text.sample("coir_proxy_failed_total", "{status=\"502\"}", read(&ForwardCounters::bad_gateway));
+  text.sample("coir_proxy_failed_total", "{status=\"503\"}", read(&ForwardCounters::unavailable));
+  text.sample("coir_proxy_failed_total", "{status=\"504\"}", read(&ForwardCounters::timed_out));
+  text.sample("coir_proxy_failed_total", "{status=\"508\"}", read(&ForwardCounters::loops));
   text.about(Kind::counter, "coir_proxy_failures_total",
              "Requests that no upstream answered, or not to the end, by the access log's word.");
   for (std::size_t i = 0; i < kForwardFailures; ++i) {
     char label[32];
-    text.sample("coir_proxy_failures_total", format(label, "{why=\"", word_of(static_cast<ForwardFailure>(i)), "\"}"),
-                read(all.failures[i]));
+    text.sample(
+        "coir_proxy_failures_total", format(label, "{why=\"", word_of(static_cast<ForwardFailure>(i)), "\"}"),
+        sum([&](const Forwarder& each) { return each.counters().failures[i].load(std::memory_order_relaxed); }));
   }
   text.one(Kind::counter, "coir_proxy_limited_total", "Requests answered 429, by the rate of a route.",
-           read(all.limited));
+           read(&ForwardCounters::limited));
   text.one(Kind::counter, "coir_proxy_silent_total", "Streams and tunnels cut because nothing moved.",
-           read(all.silent));
-  text.one(Kind::counter, "coir_proxy_retried_total", "Requests tried again on another connection.", read(all.retried));
-  text.one(Kind::counter, "coir_proxy_cut_total", "Responses that an upstream did not end.", read(all.cut));
+           read(&ForwardCounters::silent));
+  text.one(Kind::counter, "coir_proxy_retried_total", "Requests tried again on another connection.",
+           read(&ForwardCounters::retried));
+  text.one(Kind::counter, "coir_proxy_cut_total", "Responses that an upstream did not end.",
+           read(&ForwardCounters::cut));
   text.one(Kind::counter, "coir_proxy_cancelled_total", "Upstreams left because their client had gone.",
-           read(all.cancelled));
+           read(&ForwardCounters::cancelled));
   text.one(Kind::gauge, "coir_proxy_waiting", "Requests that wait for a server's answer without a fiber.",
-           forwarder.waiting());
-  text.one(Kind::gauge, "coir_proxy_streams", "Responses and tunnels that go on without a fiber.", forwarder.streams());
+           sum([](const Forwarder& each) { return each.waiting(); }));
+  text.one(Kind::gauge, "coir_proxy_streams", "Responses and tunnels that go on without a fiber.",
+           sum([](const Forwarder& each) { return each.streams(); }));
+}
+
+// write_figures adds the parts' own counters, each family once.
+void write_figures(MetricsText& text, Parts parts) noexcept {
+  std::size_t count = 0;
+  each_part(parts, [&](const GatewayPart& part) { count = std::max(count, part.figures()); });
+  std::string_view last;
+  for (std::size_t i = 0; i < count; ++i) {
+    each_part(parts, [&](GatewayPart& part) {
+      if (part.figures() == 0) return;
+      const GatewayFigure figure = part.figure(i);
+      if (figure.family != last) text.about(Kind::counter, last = figure.family, figure.help);
+      part.each_group([&](const GatewayGroup& group) {
+        begin_sample(text, figure.family, group);
+        if (!figure.status.empty()) text.add({"\",status=\"", figure.status});
+        text.sample("\"}", {}, figure.value);
+      });
+    });
+  }
 }
 
 struct Column {
@@ -99,33 +155,79 @@ struct Column {
 
 // each_server visits the servers, group by group.
 template <class Visit>
-void each_server(const GatewayGroups& groups, Visit visit) noexcept {
-  for (std::size_t k = 0; k < groups.count; ++k) {
-    const GatewayGroup group = groups.at(k);
+void each_server(Parts parts, Visit visit) noexcept {
+  each_group(parts, [&](const GatewayGroup& group) {
     for (std::size_t i = 0; i < group.upstreams->size(); ++i) visit(group, i, group.upstreams->server(i));
-  }
+  });
 }
 
 // write_servers adds a family with a sample of each server for each column.
-void write_servers(MetricsText& text, const GatewayGroups& groups, std::string_view name, std::string_view help,
+void write_servers(MetricsText& text, Parts parts, std::string_view name, std::string_view help,
                    std::span<const Column> columns) noexcept {
   text.about(Kind::counter, name, help);
-  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+  each_server(parts, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
     for (const Column& column : columns)
       add(text, name, group, i, column.kind.empty() ? "" : "kind", column.kind, state.*column.counter);
   });
 }
 
-}  // namespace
-
-void begin_sample(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
-  text.add({family, "{"});
-  add_group(text, group);
+void write_gateways(MetricsText& text, Parts parts) noexcept {
+  write_forwarders(text, parts);
+  bool any = false;
+  each_group(parts, [&](const GatewayGroup&) { any = true; });
+  if (!any) return;
+  using ServerState = UpstreamServerState;
+  static constexpr Column kRequests[] = {{"", &ServerState::requests}};
+  static constexpr Column kFailures[] = {{"unreachable", &ServerState::unreachable},
+                                         {"cut", &ServerState::cut},
+                                         {"malformed", &ServerState::malformed},
+                                         {"head_too_long", &ServerState::oversized},
+                                         {"timed_out", &ServerState::timed_out}};
+  static constexpr Column kChecks[] = {{"", &ServerState::failed_checks}};
+  static constexpr Column kDowns[] = {{"", &ServerState::downs}};
+  write_servers(text, parts, "coir_upstream_requests_total", "Times that a server was chosen for a request.",
+                kRequests);
+  write_servers(text, parts, "coir_upstream_failures_total", "Requests that failed, by cause.", kFailures);
+  write_servers(text, parts, "coir_upstream_failed_checks_total", "Checks of a server that failed.", kChecks);
+  write_servers(text, parts, "coir_upstream_downs_total", "Times that a server went down.", kDowns);
+  text.about(Kind::histogram, "coir_upstream_latency_seconds",
+             "Time from a request that was sent to the head of its response.");
+  each_server(parts, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState&) {
+    add_latency(text, group, i);
+  });
+  text.about(Kind::gauge, "coir_upstream_up", "Whether a server is held to be up.");
+  each_server(parts, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    add(text, "coir_upstream_up", group, i, "", "", state.up ? 1 : 0);
+  });
+  text.about(Kind::gauge, "coir_upstream_connections", "Connections to a server.");
+  each_server(parts, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    add(text, "coir_upstream_connections", group, i, "state", "in_use", state.in_use);
+    add(text, "coir_upstream_connections", group, i, "state", "resting", state.resting);
+  });
+  const auto write_group = [&](Kind kind, std::string_view name, std::string_view help, auto value_of) {
+    text.about(kind, name, help);
+    each_group(parts, [&](const GatewayGroup& group) {
+      begin_sample(text, name, group);
+      text.sample("\"}", {}, value_of(group.upstreams->state()));
+    });
+  };
+  write_group(Kind::counter, "coir_upstream_unavailable_total", "Requests for which no server might be asked.",
+              [](const UpstreamState& state) { return state.unavailable; });
+  write_group(Kind::gauge, "coir_upstream_waiting", "Requests that wait for a server to have room.",
+              [](const UpstreamState& state) { return state.waiting; });
+  write_figures(text, parts);
 }
 
-void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept {
+}  // namespace
+
+MetricsPart metrics_part(GatewayPart* part) noexcept {
+  return {part, write_gateways};
+}
+
+void each_upstream(GatewayPart* part, const Callable<void(const UpstreamInfo& server)>& visit) noexcept {
   char name[kMostLabel];
-  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+  void* const parts[] = {part};
+  each_server(parts, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
     visit({.protocol = group.protocol,
            .group = group.name,
            .host = group.host,
@@ -138,52 +240,6 @@ void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo
            .failed_checks = state.failed_checks,
            .downs = state.downs});
   });
-}
-
-void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept {
-  if (forwarder != nullptr) write_forwarder(text, *forwarder);
-  if (groups.count == 0) return;
-  using ServerState = UpstreamServerState;
-  static constexpr Column kRequests[] = {{"", &ServerState::requests}};
-  static constexpr Column kFailures[] = {{"unreachable", &ServerState::unreachable},
-                                         {"cut", &ServerState::cut},
-                                         {"malformed", &ServerState::malformed},
-                                         {"head_too_long", &ServerState::oversized},
-                                         {"timed_out", &ServerState::timed_out}};
-  static constexpr Column kChecks[] = {{"", &ServerState::failed_checks}};
-  static constexpr Column kDowns[] = {{"", &ServerState::downs}};
-  write_servers(text, groups, "coir_upstream_requests_total", "Times that a server was chosen for a request.",
-                kRequests);
-  write_servers(text, groups, "coir_upstream_failures_total", "Requests that failed, by cause.", kFailures);
-  write_servers(text, groups, "coir_upstream_failed_checks_total", "Checks of a server that failed.", kChecks);
-  write_servers(text, groups, "coir_upstream_downs_total", "Times that a server went down.", kDowns);
-  text.about(Kind::histogram, "coir_upstream_latency_seconds",
-             "Time from a request that was sent to the head of its response.");
-  for (std::size_t k = 0; k < groups.count; ++k) {
-    const GatewayGroup group = groups.at(k);
-    for (std::size_t i = 0; i < group.upstreams->size(); ++i) add_latency(text, group, i);
-  }
-  text.about(Kind::gauge, "coir_upstream_up", "Whether a server is held to be up.");
-  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
-    add(text, "coir_upstream_up", group, i, "", "", state.up ? 1 : 0);
-  });
-  text.about(Kind::gauge, "coir_upstream_connections", "Connections to a server.");
-  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
-    add(text, "coir_upstream_connections", group, i, "state", "in_use", state.in_use);
-    add(text, "coir_upstream_connections", group, i, "state", "resting", state.resting);
-  });
-  const auto write_group = [&](Kind kind, std::string_view name, std::string_view help, auto value_of) {
-    text.about(kind, name, help);
-    for (std::size_t k = 0; k < groups.count; ++k) {
-      const GatewayGroup group = groups.at(k);
-      begin_sample(text, name, group);
-      text.sample("\"}", {}, value_of(group.upstreams->state()));
-    }
-  };
-  write_group(Kind::counter, "coir_upstream_unavailable_total", "Requests for which no server might be asked.",
-              [](const UpstreamState& state) { return state.unavailable; });
-  write_group(Kind::gauge, "coir_upstream_waiting", "Requests that wait for a server to have room.",
-              [](const UpstreamState& state) { return state.waiting; });
 }
 
 }  // namespace coir::http

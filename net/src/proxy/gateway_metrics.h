@@ -10,8 +10,6 @@
 
 namespace coir::http {
 
-class Proxy;
-
 // GatewayGroup is a group of upstreams as its samples are labelled: no two have all of protocol, name and host in common.
 struct GatewayGroup {
   std::string_view protocol = "http";
@@ -20,25 +18,34 @@ struct GatewayGroup {
   const Upstreams* upstreams = nullptr;
 };
 
-// GatewayGroups are a program's groups, one after the other.
-struct GatewayGroups {
-  std::size_t count = 0;
-  Callable<GatewayGroup(std::size_t index)> at;
+// GatewayFigure is a counter of a part's own: a sample of a family, with the status that it counts, if it counts one of several.
+struct GatewayFigure {
+  std::string_view family;
+  std::string_view help;
+  std::string_view status;
+  std::uint64_t value = 0;
 };
 
-// This is write_gateway_metrics of coir/http/proxy.h, for any groups. A name is cut at kMostLabel bytes. `forwarder` may be null.
-void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept;
+// GatewayPart is a proxy or an application of FastCGI, as metrics see it.
+class GatewayPart {
+ public:
+  // each_group visits the groups, which stay meanwhile; `visit` may wait.
+  virtual void each_group(const Callable<void(const GatewayGroup& group)>&) noexcept {}
+  // counted forwards its exchanges; null: it has none.
+  virtual const Forwarder* counted() const noexcept { return nullptr; }
+  // figure is the counter of a number below figures(). Parts that have some have the same, those of a family one behind the other.
+  virtual std::size_t figures() const noexcept { return 0; }
+  virtual GatewayFigure figure(std::size_t) const noexcept { return {}; }
 
-// begin_sample adds a sample of a family up to its last label's closing quote.
-void begin_sample(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept;
+ protected:
+  ~GatewayPart() = default;
+};
 
-// each_upstream is that of coir/http/proxy.h, for any groups.
-void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept;
+// metrics_part is that of coir/http/proxy.h for any part; null: there was no memory for it. A name is cut at kMostLabel bytes.
+MetricsPart metrics_part(GatewayPart* part) noexcept;
 
-// The groups of `others` come behind those of the proxy, which may be null (proxy/routes/proxy_metrics.cpp).
-void write_gateway_metrics(MetricsText& text, const Proxy* proxy, const GatewayGroups& others) noexcept;
-void each_upstream(const Proxy* proxy, const GatewayGroups& others,
-                   Callable<void(const UpstreamInfo& server)> visit) noexcept;
+// each_upstream is that of coir/http/proxy.h for any part.
+void each_upstream(GatewayPart* part, const Callable<void(const UpstreamInfo& server)>& visit) noexcept;
 
 inline constexpr std::size_t kMostLabel = 128;
 

@@ -41,6 +41,7 @@ inline char large[kLargeBytes];
 // Site is what the server answers from.
 struct Site {
   std::optional<http::FileTree> files;
+  http::Metrics metrics;
   http::Server* server = nullptr;
   bool (*also)(http::Exchange&) = nullptr;  // answers what it knows
 };
@@ -64,7 +65,7 @@ inline void answer_left(http::Exchange& exchange) {
 inline void answer(Site& site, http::Exchange& exchange) {
   if (exchange.request().path == "/left") return answer_left(exchange);
   if (site.also != nullptr && site.also(exchange)) return;
-  if (exchange.request().path == "/metrics") return write_metrics(exchange, *site.server, &*site.files);
+  if (exchange.request().path == "/metrics") return site.metrics(exchange);
   if (exchange.request().path == "/chunks") {
     exchange.start(200);
     if (!exchange.begin_chunked()) return;
@@ -202,7 +203,8 @@ class FaultyServer : public Utest {
     if (!listener) return nullptr;
     test.port = listener->local_address().port();
     if (!server->add(std::move(*listener))) return nullptr;
-    test.site.files.emplace(std::move(files));
+    test.site.metrics = {};
+    test.site.metrics.add(test.site.files.emplace(std::move(files)));
     test.site.server = new (test.place) http::Server(std::move(*server));
     return nullptr;
   }

@@ -13,20 +13,14 @@ using namespace coir::test;
 
 namespace {
 
-struct Shown {
-  const Upstreams* upstreams;
-  const Forwarder* forwarder;
-  std::string_view name, host;
+struct Shown final : GatewayPart {
+  Shown(GatewayGroup given, const Forwarder& its_forwarder) : group(given), forwarder(its_forwarder) {}
+  void each_group(const Callable<void(const GatewayGroup&)>& visit) noexcept override { visit(group); }
+  const Forwarder* counted() const noexcept override { return &forwarder; }
+
+  GatewayGroup group;
+  const Forwarder& forwarder;
 };
-Shown* g_shown = nullptr;
-
-GatewayGroup shown_group(std::size_t) noexcept {
-  return {.name = g_shown->name, .host = g_shown->host, .upstreams = g_shown->upstreams};
-}
-
-void show(MetricsText& text) noexcept {
-  write_gateway_metrics(text, g_shown->forwarder, {1, shown_group});
-}
 
 // all is what a client hears up to the end of the metrics.
 struct Page {
@@ -45,18 +39,23 @@ struct Page {
   bool has(std::string_view line) const { return std::string_view(text, size).find(line) != std::string_view::npos; }
 };
 
-class Metrics : public HandlerServer {
+class MetricsServer : public HandlerServer {
  public:
+  // shown has a page show the same servers twice, as those of two proxies: "http" and "again".
   template <class Visit>
   void shown(std::span<const UpstreamServer> servers, std::string_view name, std::string_view host, Visit visit) {
     ServerOptions options;
-    options.handler = [](Exchange& exchange) { write_metrics(exchange, *server_, nullptr, show); };
+    options.handler = [](Exchange& exchange) { (*metrics_)(exchange); };
     serving(options, [&](Server& server, const Address& address, Seen&) {
-      server_ = &server;
       auto upstreams = *Upstreams::create(servers);
       auto forwarder = *Forwarder::create();
-      Shown shown{&upstreams, &forwarder, name, host};
-      g_shown = &shown;
+      forwarder.counters().forwarded.store(2);
+      Shown first({.name = name, .host = host, .upstreams = &upstreams}, forwarder);
+      Shown second({.protocol = "again", .name = name, .host = host, .upstreams = &upstreams}, forwarder);
+      GatewayPart *one = &first, *other = &second, *none = nullptr;
+      Metrics metrics;
+      for (GatewayPart* each : {one, none, other}) metrics.add(each);
+      metrics_ = &metrics;
       const auto page = std::make_unique<Page>(address);
       visit(*page);
       expect(server.stop(soon()).has_value());
@@ -64,12 +63,12 @@ class Metrics : public HandlerServer {
   }
 
  private:
-  static inline const Server* server_ = nullptr;
+  static inline const Metrics* metrics_ = nullptr;
 };
 
 }  // namespace
 
-TEST_GROUP_BASE(GatewayMetrics, Metrics) {};
+TEST_GROUP_BASE(GatewayMetrics, MetricsServer) {};
 
 TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
   const UpstreamServer servers[] = {"http://board.example:81", "unix:/run/app.sock"};
@@ -94,6 +93,17 @@ TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
       char line[96];
       expect(page.has(coir::format(line, "\ncoir_proxy_failures_total{why=\"", why, "\"} 0\n")));
     }
+  });
+}
+
+TEST(GatewayMetrics, each_family_of_several_proxies_is_written_once_and_what_they_forwarded_is_summed) {
+  const UpstreamServer servers[] = {"http://a"};
+  shown(servers, "/api", "", [&](const Page& page) {
+    expect(page.has("\ncoir_proxy_forwarded_total 4\n"));
+    expect(
+        page.has("# TYPE coir_upstream_up gauge\n"
+                 "coir_upstream_up{protocol=\"http\",group=\"/api\",server=\"http://a:80\"} 1\n"
+                 "coir_upstream_up{protocol=\"again\",group=\"/api\",server=\"http://a:80\"} 1\n"));
   });
 }
 

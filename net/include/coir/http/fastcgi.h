@@ -1,7 +1,5 @@
 #pragma once
 
-#include <coir/callable.h>
-
 // FastCgi answers exchanges by what an application answers over FastCGI, such as php-fpm. It is mounted like a handler:
 //
 //   auto app = routes(any<"/app/{path...}">(FastCgi{"127.0.0.1:9000", {.prefix = "/app"}}),
@@ -9,6 +7,7 @@
 //   return serve({.listen = ":8080"}, app);
 
 #include <coir/atomic.h>
+#include <coir/callable.h>
 #include <coir/http/detail/upstream_server.h>
 #include <coir/http/exchange.h>
 
@@ -26,8 +25,7 @@ namespace coir::http {
 
 class FastCgiState;
 class FileTree;
-class MetricsText;
-class Proxy;
+struct MetricsPart;
 
 // FastCgiParam is a parameter that a program adds, or that replaces a usual one.
 struct FastCgiParam {
@@ -128,12 +126,8 @@ class FastCgi {
   FastCgiState* state_;
 };
 
-// write_gateway_metrics is coir/http/proxy.h's for a proxy, which may be null, and applications, with the counters of each.
-void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
-                           std::span<const FastCgi* const> applications) noexcept;
-
-// each_upstream is coir/http/proxy.h's for a proxy, which may be null, and applications.
-void each_upstream(const Proxy* proxy, std::span<const FastCgi* const> applications,
-                   Callable<void(const UpstreamInfo& server)> visit) noexcept;
+// metrics_part and each_upstream are those of coir/http/proxy.h.
+MetricsPart metrics_part(const FastCgi& application) noexcept;
+void each_upstream(const FastCgi& application, Callable<void(const UpstreamInfo& server)> visit) noexcept;
 
 }  // namespace coir::http

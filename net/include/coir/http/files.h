@@ -21,6 +21,7 @@ namespace coir::http {
 
 class FileCache;
 class OpenFile;
+struct MetricsPart;
 struct FileFacts;
 struct ResolvedPath;
 
@@ -138,5 +139,8 @@ class FileTree {
   std::expected<void, Error> opened_;
   char problem_[120] = {};
 };
+
+// metrics_part (part_metrics.cpp) is for Metrics::add of coir/http/metrics.h.
+MetricsPart metrics_part(FileTree& files) noexcept;
 
 }  // namespace coir::http

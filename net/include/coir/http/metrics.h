@@ -1,31 +1,74 @@
 #pragma once
 
-// Counters and gauges of a server and its runtime, for Prometheus.
+// A page of counters and gauges, for Prometheus.
 //
-//   void metrics(Exchange& exchange, const Server& server) { write_metrics(exchange, server, nullptr); }
+//   EventHub ticks;
+//   Atomic<std::uint64_t> failed = 0;
+//   Metrics metrics;
+//   metrics.add(ticks);
+//   metrics.add([&](MetricsText& text) {
+//     write_counter(text, "sensor_failed_total", "Readings that failed.", failed.load());
+//   });
+//   auto app = routes(get<"/ticks">(ticks), get<"/metrics">(metrics));
 
 #include <coir/callable.h>
-#include <coir/end_record.h>
 #include <coir/http/exchange.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace coir {
+struct LastEnd;
+}  // namespace coir
 
 namespace coir::http {
 
-class FileTree;
 class MetricsText;
-class Server;
 
-// MoreMetrics adds families of a program's parts, such as write_gateway_metrics of coir/http/proxy.h does.
-using MoreMetrics = Callable<void(MetricsText& text)>;
+// MetricsPart is what Metrics knows of a part: `write` gets all objects that were added with it, so that each family of
+// samples is written once.
+struct MetricsPart {
+  void* object = nullptr;
+  void (*write)(MetricsText& text, std::span<void* const> objects) noexcept = nullptr;
+};
 
-// write_metrics answers with the state of the process in the text format of Prometheus, version 0.0.4: the runtime's
-// fibers, stacks and waits, the server's connections, responses and bytes, and the resident memory. `files` may be
-// null. `more` is called in between.
-void write_metrics(Exchange& exchange, const Server& server, const FileTree* files,
-                   const MoreMetrics& more = {}) noexcept;
+// Metrics answers with the state of the process in the text format of Prometheus, version 0.0.4: the runtime's fibers,
+// stacks and waits, the connections, responses and bytes of the server that it answers for, TLS, the ledger, what was
+// added, and the process itself. It is mounted like any answer.
+class Metrics {
+ public:
+  static constexpr std::size_t kMost = 16;
+
+  // add has the page show what a part counts: a FileTree, EventHub, WebSocketHub, Proxy or FastCgi, which must outlive
+  // the requests; or what a callable writes, by write_gauge and its like, which is kept as Callable tells. Before the
+  // first request. More than kMost end the process with a line.
+  template <class Part>
+  void add(Part&& part) noexcept {
+    if constexpr (std::is_invocable_v<Part&, MetricsText&>) {
+      put({.call = std::forward<Part>(part), .part = {}});
+    } else {
+      static_assert(std::is_lvalue_reference_v<Part>, "give the part a name: it has to outlive the requests");
+      put({.call = {}, .part = metrics_part(part)});
+    }
+  }
+
+  void operator()(Exchange& exchange) const noexcept;
+
+ private:
+  struct Entry {
+    Callable<void(MetricsText& text)> call;  // empty: `part` counts
+    MetricsPart part;
+  };
+  void put(const Entry& entry) noexcept;
+  void write_added(MetricsText& text) const noexcept;
+
+  Entry entries_[kMost];
+  std::size_t count_ = 0;
+};
 
 // write_end_metrics, in end_metrics.cpp, adds how the last run ended, and how many did so, as EndRecord::begin has found them.
 void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept;

@@ -30,7 +30,7 @@ class TlsContext;
 
 namespace coir::http {
 
-class MetricsText;
+struct MetricsPart;
 class ProxyState;
 class ProxyTable;
 struct ProxyChange;
@@ -155,13 +155,11 @@ class Proxy {
   ProxyState* state_;
 };
 
-// write_gateway_metrics adds what became of exchanges that were passed on, and of each server of each group: requests,
-// failures by kind, whether it is up, connections in use and at rest. The call waits for the client like any write. For
-// MoreMetrics of coir/http/metrics.h; with applications it is coir/http/fastcgi.h's.
-void write_gateway_metrics(MetricsText& text, const Proxy& proxy) noexcept;
+// metrics_part is for Metrics::add of coir/http/metrics.h: what became of exchanges that were passed on, summed over all
+// proxies, and of each server of each group: requests, failures by kind, whether it is up, connections in use and at rest.
+MetricsPart metrics_part(const Proxy& proxy) noexcept;
 
-// each_upstream shows the servers of a proxy, group by group. `visit` may wait. With applications it is
-// coir/http/fastcgi.h's.
+// each_upstream shows the servers of a proxy, group by group. `visit` may wait.
 void each_upstream(const Proxy& proxy, Callable<void(const UpstreamInfo& server)> visit) noexcept;
 
 }  // namespace coir::http

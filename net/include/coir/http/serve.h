@@ -38,7 +38,6 @@ struct ServeOptions {
   Mode mode = kFibers ? Mode::fibers : Mode::serial;
   unsigned threads = 4;                             // of Mode::threads: how many requests it serves at once
   std::chrono::milliseconds drain_timeout{10'000};  // for requests in progress at SIGTERM and SIGINT
-  Server** running = nullptr;                       // points to the server while it runs; null before and after
 #if !COIR_NO_ASYNC
   // Called once, on a fiber, when the server has started: it starts the program's other work as children of `jobs`, and
   // returns. The children are cancelled when the server stops. If one fails, the server stops, and serve returns 1.

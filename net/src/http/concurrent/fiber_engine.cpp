@@ -121,7 +121,9 @@ std::size_t Engine::serve_until(std::initializer_list<int> signals, std::chrono:
 }
 
 ServerGauges Engine::gauges() noexcept {
-  return self(*this).dispatcher.gauges();
+  ServerGauges now = self(*this).dispatcher.gauges();
+  now.kept = keepers.kept();
+  return now;
 }
 
 bool Engine::at_work() noexcept {

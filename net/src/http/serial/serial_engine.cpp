@@ -212,12 +212,12 @@ std::expected<void, Error> SerialEngine::stop() noexcept {
   return {};
 }
 
-ServerGauges SerialEngine::gauges() const noexcept {
+ServerGauges SerialEngine::gauges() noexcept {
   return {.open = records_.taken(),
           .idle = resting.size(),
           .active = loop.serves() ? std::size_t{1} : 0,
           .waiting = ready.size(),
-          .kept = 0};
+          .kept = keepers.kept()};
 }
 
 SerialEngine::SerialEngine(const ServerOptions& given, OwnSession* session, Connection* connections,

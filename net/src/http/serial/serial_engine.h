@@ -29,7 +29,7 @@ class SerialEngine : public Engine {
   void begin_stop() noexcept;
   bool stopped() noexcept { return stopping() && keepers.stop() && records_.taken() == 0; }
   std::expected<void, Error> stop() noexcept;
-  ServerGauges gauges() const noexcept;
+  ServerGauges gauges() noexcept;
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
   void close(Connection& connection) noexcept;
   bool evict_idle() noexcept { return make_room(evictable_since()); }

@@ -49,6 +49,7 @@ struct Session : ActivePlace {
 
   // of is the session behind an exchange.
   static Session& of(Exchange& exchange) noexcept { return exchange.session_; }
+  Engine& engine() noexcept { return engine_; }
 
   // serve answers what the connection has sent, until it is asleep again or closed. Then the session serves whoever
   // waits for one, and goes back to the pool. `watch` is the calling fiber's.

@@ -14,6 +14,7 @@
 #include "base/charged.h"
 #include "http/connection/client_limits.h"
 #include "proxy/forwarder.h"
+#include "proxy/gateway_metrics.h"
 
 namespace coir::http {
 
@@ -129,7 +130,7 @@ struct ProxyTable::List {
 //   current_ --> Running table --> ProxyRoute --> ProxyGroup
 //   retired_ --> Running table -------^ ^
 //                    exchange, stream --+
-class ProxyState {
+class ProxyState final : public GatewayPart {
  public:
   // Null: there is no memory.
   static ProxyState* create(const ProxyOptions& options) noexcept;
@@ -148,6 +149,10 @@ class ProxyState {
   Forwarder& forwarder() noexcept { return forwarder_; }
   ProxyView view() const noexcept;
   ProxyHold hold() noexcept;
+
+  // These are GatewayPart's (proxy_metrics.cpp).
+  void each_group(const Callable<void(const GatewayGroup& group)>& visit) noexcept override;
+  const Forwarder* counted() const noexcept override { return &forwarder_; }
 
  private:
   // Running is a table that counts, or has.
