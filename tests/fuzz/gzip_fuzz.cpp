@@ -1,7 +1,8 @@
 // Compressed data decompress to the same at once and in pieces, nothing moves backwards, and all memory is given back.
 
 #include <coir/detail/accounts.h>
-#include <coir/http/gzip.h>
+#include <coir/http/client.h>
+#include <coir/http/detail/content_coding.h>
 
 #include <algorithm>
 #include <cstring>

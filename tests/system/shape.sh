@@ -172,6 +172,9 @@ for layer in port core net; do
 done >"$found"
 none "each public header stands in the table of its layer's README"
 
+find net/include -name '*.h' ! -path '*/detail/*' | awk 'END { if (NR > 45) print NR " headers" }' >"$found"
+none "net has at most 45 public headers"
+
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
 

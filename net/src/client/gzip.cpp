@@ -1,6 +1,7 @@
 // gzip by zlib: of the libraries that read it the one that takes memory by the caller's functions, and says beforehand how much.
 #include <coir/detail/accounts.h>
-#include <coir/http/gzip.h>
+#include <coir/http/client.h>
+#include <coir/http/detail/content_coding.h>
 #include <zlib.h>
 
 #include <new>

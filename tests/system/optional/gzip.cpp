@@ -1,4 +1,5 @@
-#include <coir/http/gzip.h>
+#include <coir/http/client.h>
+#include <coir/http/detail/content_coding.h>
 
 using namespace coir;
 

@@ -1,6 +1,6 @@
-// Compressed responses (coir/http/gzip.h).
+// Compressed responses (kGzip of coir/http/client.h).
 
-#include <coir/http/gzip.h>
+#include <coir/http/client.h>
 
 #include <CppUTest/TestHarness.h>
 #include <coir/detail/accounts.h>

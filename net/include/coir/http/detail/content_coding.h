@@ -6,7 +6,7 @@
 
 namespace coir::http {
 
-// ContentCoding is a way in which servers compress content: kGzip of coir/http/gzip.h.
+// ContentCoding is a way in which servers compress content: kGzip of coir/http/client.h.
 struct ContentCoding {
   enum class Progress : std::uint8_t {
     goes_on,  // all of `from` is taken, or `into` is full
