@@ -91,7 +91,7 @@ TEST(FileReplace, in_an_open_folder_a_name_is_replaced_and_no_other_path_looked_
 TEST(FileReplace, a_path_may_be_longer_than_a_name) {
   both_sides([&] {
     Folder folder;
-    char path[1024];
+    char path[2048];
     char* end = stpcpy(path, folder.at("a"));
     for (const std::size_t bytes : {200, 200, 60, 255, 1}) {
       expect(mkdir(path, 0755) == 0);
