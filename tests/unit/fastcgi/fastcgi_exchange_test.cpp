@@ -263,6 +263,8 @@ TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
           clients[i].reset();
         }
         passed.go.reset();
+        // Those that come next find all connections at rest.
+        expect(until([&] { return passed.group->server(0).resting == kClients; }, soon()));
       }
       expect(application->connections() == kClients);
       expect(server.stop(soon()).has_value());
