@@ -113,15 +113,16 @@ int Asking::ask(std::string_view request, std::string_view& text) noexcept {
 
 int Asking::await_end() noexcept {
   constexpr std::string_view kDrainTime = "drain_timeout_ms: ";
-  int seconds = options_.timeout_s != 0 ? options_.timeout_s : 30 + kEndSeconds;
+  std::int64_t seconds = options_.timeout_s != 0 ? options_.timeout_s : 30 + kEndSeconds;
+  const std::int64_t asked_ns = coir::monotonic_ns();
+  if (options_.timeout_s == 0) deadline_ = coir::Deadline::at_ns(asked_ns + seconds * 1'000'000'000);
   while (size_ < sizeof g_answer) {
     const std::string_view text(g_answer + taken_, size_ - taken_);
-    int drain_ms = 0;
-    if (options_.timeout_s == 0) {
-      if (text.starts_with(kDrainTime) && text.ends_with('\n') &&
-          std::from_chars(text.data() + kDrainTime.size(), text.data() + text.size(), drain_ms).ec == std::errc())
-        seconds = drain_ms / 1000 + kEndSeconds;
-      deadline_ = coir::Deadline::after(std::chrono::seconds(seconds));
+    std::int64_t drain_ms = 0;
+    if (options_.timeout_s == 0 && text.starts_with(kDrainTime) && text.ends_with('\n') &&
+        std::from_chars(text.data() + kDrainTime.size(), text.data() + text.size(), drain_ms).ec == std::errc()) {
+      seconds = drain_ms / 1000 + kEndSeconds;
+      deadline_ = coir::Deadline::at_ns(asked_ns + seconds * 1'000'000'000);
     }
     const auto size = stream_.read(std::span(g_answer).subspan(size_), deadline_);
     if (!size && size.error() != coir::ErrorCode::timed_out) return kHasDone;

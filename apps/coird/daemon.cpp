@@ -82,10 +82,10 @@ bool shows_dashboard(Daemon&, Exchange&) noexcept {
 
 // write_reload adds these by the names that Prometheus gives to its own.
 void write_reload(const Daemon& daemon, coir::http::MetricsText& text) noexcept {
-  coir::http::write_gauge(text, "coir_config_last_reload_successful", "Whether the last reload, or the start, counts.",
-                          daemon.reloaded.load() ? 1 : 0);
+  coir::http::write_gauge(text, "coir_config_last_reload_successful",
+                          "Whether the last reload succeeded; 1 after the start.", daemon.reloaded.load() ? 1 : 0);
   coir::http::write_gauge(text, "coir_config_last_reload_success_timestamp_seconds",
-                          "When a reload, or the start, last counted.", daemon.reloaded_at.load());
+                          "Time of the last successful reload, or of the start.", daemon.reloaded_at.load());
 }
 
 // tells_safe_mode answers all but /metrics in safe mode.

@@ -106,8 +106,8 @@ std::string_view Control::tell_status(bool json) noexcept {
   return answer.finish();
 }
 
-std::string_view Control::tell_end(bool json) noexcept {
-  ControlAnswer answer(memory_->answer, json);
+std::string_view Control::tell_end() noexcept {
+  ControlAnswer answer(memory_->answer, false);
   answer.member("drain_timeout_ms", daemon_->options->drain_timeout.count());
   return answer.finish();
 }

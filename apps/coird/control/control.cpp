@@ -181,7 +181,7 @@ std::string_view Control::answer(const Request& request, bool steers, std::strin
     fault = kMayNotSteer;
   } else {
     steer(verb, fault);
-    if (verb == "stop" && fault.empty()) return tell_end(request.json());
+    if (verb == "stop" && fault.empty()) return tell_end();
   }
   return {};
 }

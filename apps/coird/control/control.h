@@ -58,7 +58,7 @@ class Control {
   std::string_view tell_routes(bool json) noexcept;
   std::string_view tell_stacks(bool json) noexcept;
   std::string_view tell_top(bool json) noexcept;
-  std::string_view tell_end(bool json) noexcept;
+  std::string_view tell_end() noexcept;
   void add_status(ControlAnswer& answer) noexcept;
   void steer(std::string_view verb, std::string_view& fault) noexcept;
   void send_trace(coir::TcpStream& client) noexcept;

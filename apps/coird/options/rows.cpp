@@ -221,7 +221,7 @@ constexpr Row kRows[] = {
     row(process, flag, "no-sandbox", nullptr,
         "switch the sandbox off. In the sandbox coird makes only the system calls of a server, and writes only below "
         "--state, --allow-put, the folder of --log-file, /tmp, /dev and /sys, as far as the kernel can enforce this. "
-        "As root it has few capabilities. With a program in --mcp-mount only these are limited",
+        "As root it has few capabilities. With a program in --mcp-mount only the capabilities are limited",
         take_flag<&Options::no_sandbox>),
     row(process, file, "watchdog", "DEVICE",
         "feed this watchdog device, such as /dev/watchdog, which restarts the machine if it is not fed. coird stops "

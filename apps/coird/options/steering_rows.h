@@ -26,8 +26,7 @@ inline constexpr Row kSteeringRows[] = {
     row(Section::process, Kind::file, "log-file", "FILE",
         "also write the log to FILE, as key=value. When it is full, FILE becomes FILE.1, FILE.1 becomes FILE.2. If "
         "another program renames FILE, coird makes it again. While the disk is full or read-only, or the folder is "
-        "missing, "
-        "lines wait in memory, and those that do not fit are lost and counted (default: none)",
+        "missing, lines wait in memory, and those that do not fit are lost and counted (default: none)",
         built(coir::kFibers, take_file<&Options::log_file>))
         .of("fibers"),
     row(Section::process, Kind::number, "log-size", "SIZE", "the largest size of FILE (default: 256K)",

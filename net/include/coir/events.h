@@ -147,7 +147,7 @@ class EventStream {
   // read from it, is gone: a handler that wants a field, such as Last-Event-ID, copies it before. A request by HEAD
   // gets the head alone and one by another method than GET 405; then, as after every error, the handler just returns.
   // Errors: invalid (not a GET, content of the request is unread, or a response was begun before), limit (the fields
-  // that were added to the head do not fit), closed (the client is gone).
+  // that were added to the head do not fit), closed (the client is gone); those of Stream::write.
   [[nodiscard]] static std::expected<EventStream, Error> open(Exchange& exchange,
                                                               const EventStreamOptions& options = {}) noexcept;
 
@@ -160,7 +160,7 @@ class EventStream {
   // something within ServerOptions::write_timeout. An event that was sent in part ends the stream.
   // Errors: invalid (a NUL or a line end in the id, a line end in the type; nothing was sent), closed (the client has
   // hung up, the server stops, or the stream has ended before), timed_out (the client is too slow: the stream has
-  // ended), cancelled, and those of the connection.
+  // ended), cancelled; those of Stream::write.
   [[nodiscard]] std::expected<void, Error> send(const ServerEvent& event,
                                                 Deadline deadline = Deadline::never()) noexcept;
 
