@@ -126,21 +126,9 @@ std::uint64_t rights_of_root(const Options& options) noexcept {
   return kept;
 }
 
-// make_room_for_files raises the most files that all processes may have open at once: one that may not administer the system
-// has no more, and each connection is one.
-void make_room_for_files(const Options& options) noexcept {
-  constexpr const char* kMost = "/proc/sys/fs/file-max";
-  constexpr std::uint64_t kEach = 3, kOthers = 1024;
-  const std::uint64_t wanted =
-      std::min<std::uint64_t>(coir::http::most_open_files(), kEach * options.server.max_connections) + kOthers;
-  char room[32];
-  std::uint64_t most = 0;
-  const auto text = coir::slurp(kMost, room);
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), most).ec != std::errc{} || most >= wanted)
-    return;
-  coir::File file(::open(kMost, O_WRONLY | O_CLOEXEC));
-  // A container may not, nor may it open more as root.
-  if (file.is_open()) static_cast<void>(file.write_all(coir::format(room, wanted)));
+// stays_root tells whether coird serves as root, with fewer rights.
+bool stays_root(const Options& options, const Identity& identity) noexcept {
+  return ::geteuid() == 0 && !options.no_sandbox && (!identity.changes || identity.user == 0);
 }
 
 }  // namespace
@@ -177,6 +165,22 @@ bool find_identity(const Options& options, Identity& identity) noexcept {
   return true;
 }
 
+void make_room_for_files(const Options& options, const Identity& identity) noexcept {
+  if (!stays_root(options, identity)) return;
+  constexpr const char* kMost = "/proc/sys/fs/file-max";
+  constexpr std::uint64_t kEach = 3, kOthers = 1024;
+  const std::uint64_t wanted =
+      std::min<std::uint64_t>(coir::http::most_open_files(), kEach * options.server.max_connections) + kOthers;
+  char room[32];
+  std::uint64_t most = 0;
+  const auto text = coir::slurp(kMost, room);
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), most).ec != std::errc{} || most >= wanted)
+    return;
+  coir::File file(::open(kMost, O_WRONLY | O_CLOEXEC));
+  // A container may not, nor may it open more as root.
+  if (file.is_open()) static_cast<void>(file.write_all(coir::format(room, wanted)));
+}
+
 bool become(const Options& options, const Identity& identity) noexcept {
   // Only the superuser has other groups to give up.
   if (identity.changes && ::geteuid() == 0 && ::setgroups(0, nullptr) != 0)
@@ -185,8 +189,7 @@ bool become(const Options& options, const Identity& identity) noexcept {
     return complain("start it as root", {"--group: ", coir::Error::from_errno(errno)});
   if (identity.changes && ::setuid(identity.user) != 0)
     return complain("start it as root", {"--user: ", coir::Error::from_errno(errno)});
-  if (::geteuid() != 0 || options.no_sandbox) return true;
-  make_room_for_files(options);
+  if (!stays_root(options, identity)) return true;
   const int error = coir::port::keep_capabilities(rights_of_root(options));
   return error == 0 || error == ENOSYS ||
          complain("or use --no-sandbox", {"cannot give up capabilities: ", coir::Error::from_errno(error)});

@@ -21,6 +21,10 @@ const char* find_owner(const Options& options, Identity& identity) noexcept;
 // it becomes nobody else.
 [[nodiscard]] bool find_identity(const Options& options, Identity& identity) noexcept;
 
+// make_room_for_files raises the most files that all processes may have open at once, before coird gives up that right, if it
+// stays root: one that may not administer the system has no more, and each connection is one. Before keep_writes.
+void make_room_for_files(const Options& options, const Identity& identity) noexcept;
+
 // become gives up what the process may do more than they, for good. A process that stays root keeps the capabilities that it
 // uses later, and those alone; with --no-sandbox all. Before the run, as the kernel does so for one thread. False: one line has
 // said why not.

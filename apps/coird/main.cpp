@@ -165,6 +165,7 @@ int unusable(const Options& options, const char* option, const char* name, coir:
   int trace = -1;
   if (!open_trace(options, trace)) return 2;
   feeder.open();
+  make_room_for_files(options, identity);
   keep_writes(options);
   if (!become(options, identity)) return 1;
   keep_calls(options);
