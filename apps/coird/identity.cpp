@@ -94,12 +94,8 @@ void take_safe_user(const Options& options, const char* unknown, Identity& ident
 
 // in_folder_of_another tells whether root makes files beside this one only by a capability.
 bool in_folder_of_another(std::string_view file) noexcept {
-  char folder[512];
-  coir::Formatter text(folder);
-  const std::size_t slash = file.rfind('/');
-  text.add(slash == file.npos ? "." : file.substr(0, std::max<std::size_t>(slash, 1)), '\0');
   struct stat status;
-  return text.fits() && ::stat(folder, &status) == 0 && (status.st_uid != 0 || (status.st_mode & S_IWUSR) == 0);
+  return ::stat(FolderOf(file).text, &status) == 0 && (status.st_uid != 0 || (status.st_mode & S_IWUSR) == 0);
 }
 
 bool writes_in_folders_of_others(const Options& options) noexcept {
@@ -118,8 +114,9 @@ bool writes_in_folders_of_others(const Options& options) noexcept {
 std::uint64_t rights_of_root(const Options& options) noexcept {
   using coir::port::capability;
   std::uint64_t kept = capability(CAP_NET_BIND_SERVICE) | capability(CAP_DAC_READ_SEARCH);
-  // Sockets of servers belong to their users.
-  if (options.passes_on() || options.application_count != 0) kept |= capability(CAP_DAC_OVERRIDE);
+  // Sockets of servers belong to their users, and so may a log's file or a folder that comes later, with logrotate or a stick.
+  if (options.passes_on() || options.application_count != 0 || options.log_file != nullptr)
+    kept |= capability(CAP_DAC_OVERRIDE);
   // A file that is replaced stays its owner's.
   if (writes_in_folders_of_others(options))
     kept |= capability(CAP_DAC_OVERRIDE) | capability(CAP_CHOWN) | capability(CAP_FOWNER);

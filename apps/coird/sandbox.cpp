@@ -6,7 +6,7 @@
 #include <coir/port/seccomp.h>
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "complaint.h"
+#include "in_folder.h"
 
 namespace {
 
@@ -57,26 +58,42 @@ void tell(const char* what, int error) noexcept {
   warn({"the sandbox is not whole: ", what, ": ", coir::Error::from_errno(error)});
 }
 
+[[gnu::noinline]] bool is_everything(const char* folder) noexcept {
+  struct stat one, all;
+  return ::stat(folder, &one) == 0 && ::stat("/", &all) == 0 && one.st_dev == all.st_dev && one.st_ino == all.st_ino;
+}
+
+// LogFolders are those in which the log's file can be written: its own. If the file is not there yet, the folder may come with
+// a stick: then the nearest one that is there, and the one above, as a mount hides the folder below it and the rule for it. All
+// of "/" is too much for that.
+struct LogFolders {
+  explicit LogFolders(const char* file) noexcept : own(file), above(own) {
+    if (::access(file, F_OK) == 0) return;
+    while (::access(own.text, F_OK) != 0 && own.text[0] != '\0') own = FolderOf(own.text);
+    above = FolderOf(own.text);
+    for (FolderOf* each : {&own, &above}) {
+      if (is_everything(each->text)) each->text[0] = '\0';
+    }
+  }
+  FolderOf own, above;
+};
+
 }  // namespace
 
 void keep_writes(const Options& options) noexcept {
   if (!has_sandbox(options)) return;
   // Content for FastCGI that is too long to keep lies in /tmp.
-  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.sysfs, nullptr, nullptr};
-  std::size_t count = std::size(folders) - 2;
+  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.sysfs, nullptr, nullptr, nullptr};
+  std::size_t count = std::size(folders) - 3;
   static char writable[4096];  // too large for a stack
   if (options.root != nullptr && options.writable != nullptr) {
     folders[count++] = writable;
     coir::Formatter(writable).add(options.root, "/", options.writable, '\0');
   }
-  static char of_log[512];
+  const LogFolders of_log(options.log_file != nullptr ? options.log_file : "");
   if (options.log_file != nullptr) {
-    const std::string_view path = options.log_file;
-    const std::size_t slash = path.rfind('/');
-    folders[count++] = of_log;
-    coir::Formatter(of_log).add(slash == path.npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)), '\0');
-    // A folder that comes later, with a stick, is allowed by the one in which it will be; all of "/" is too much for it.
-    while (char* const end = ::access(of_log, F_OK) != 0 ? strrchr(of_log, '/') : nullptr) *end = '\0';
+    folders[count++] = of_log.own.text;
+    folders[count++] = of_log.above.text;
   }
   tell("files can be written anywhere", coir::port::keep_writes_to(std::span(folders).first(count)));
 }
