@@ -15,19 +15,22 @@
 
 namespace {
 
-// is_held tells whether a start that did not know whom coird becomes has made the folder.
+// is_held tells whether a start has made the folder that has not known, or not yet given it to, whom coird becomes.
 constexpr mode_t kHeld = S_ISVTX;
 bool is_held(const struct stat& folder) noexcept {
   return S_ISDIR(folder.st_mode) && folder.st_uid == ::geteuid() && (folder.st_mode & (kHeld | 022)) == kHeld;
 }
 
-// give gives the folder to whom coird becomes: returns 0, or errno.
+// give gives a held folder to whom coird becomes: returns 0, or errno. If it is cut off before the folder has its owner, the
+// folder is still held.
 int give(const char* folder, const Identity& owner) noexcept {
   const coir::File made(::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status;
-  if (!made.is_open() || ::fstat(made.fd(), &status) != 0 || ::fchmod(made.fd(), status.st_mode & 0777) != 0)
-    return errno;
-  return !owner.changes || ::fchown(made.fd(), owner.user, owner.group) == 0 ? 0 : errno;
+  if (!made.is_open() || ::fstat(made.fd(), &status) != 0) return errno;
+  // Another folder, or a file system that keeps no marks.
+  if (!is_held(status)) return owner.changes ? EPERM : 0;
+  if (owner.changes && ::fchown(made.fd(), owner.user, owner.group) != 0) return errno;
+  return ::fchmod(made.fd(), status.st_mode & 07777 & ~kHeld) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ void make_state_folder(const Options& options, bool good) noexcept {
   if (there && !is_held(status)) return;
   Identity owner;
   const bool known = good && find_owner(options, owner) == nullptr;
-  if (!there && ::mkdir(options.state, known ? 0755 : 0755 | kHeld) != 0) return;
+  if (!there && ::mkdir(options.state, 0755 | kHeld) != 0) return;
   // A folder that was made for somebody else would be useless for good.
   if (const int error = known ? give(options.state, owner) : 0; error != 0)
     warn({options.state, ": not owned by the user of --user: ", coir::Error::from_errno(error)});
