@@ -36,6 +36,8 @@ int give(const char* folder, const Identity& owner) noexcept {
 }  // namespace
 
 void make_state_folder(const Options& options, bool good) noexcept {
+  // The next option, rather, where the name is missing.
+  if (!good && options.state[0] == '-') return;
   struct stat status;
   const bool there = ::lstat(options.state, &status) == 0;
   if (there && !is_held(status)) return;
