@@ -20,6 +20,7 @@
 
 #include "complaint.h"
 #include "in_folder.h"
+#include "state_file.h"
 
 namespace {
 
@@ -82,7 +83,8 @@ void take_safe_user(const Options& options, const char* unknown, Identity& ident
   }
   if (options.user != nullptr && unknown != kUser) return;
   unsigned user = owner_of(options.state);
-  if (user == 0 && unknown == kUser) user = kNobody;
+  // The wrong options may be those that were to name the user.
+  if (user == 0 && (unknown == kUser || is_held(options.state))) user = kNobody;
   if (user == 0) return;
   char number[12];
   coir::format(number, user, '\0');

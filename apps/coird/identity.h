@@ -17,7 +17,8 @@ const char* find_owner(const Options& options, Identity& identity) noexcept;
 
 // find_identity looks all names up. False: one line has said which there is not. Safe mode starts all the same: started
 // by root, and with no user that there is, coird becomes the owner of the folder of --state, as the line that names a
-// user may be what is wrong; if that is root, nobody in the place of a user that there is not. Started by another user
+// user may be what is wrong; if that is root,
+// nobody in the place of a user that there is not, and where no start with options in order has had the folder. Started by another user
 // it becomes nobody else.
 [[nodiscard]] bool find_identity(const Options& options, Identity& identity) noexcept;
 

@@ -15,7 +15,6 @@
 
 namespace {
 
-// is_held tells whether a start has made the folder that has not known, or not yet given it to, whom coird becomes.
 constexpr mode_t kHeld = S_ISVTX;
 bool is_held(const struct stat& folder) noexcept {
   return S_ISDIR(folder.st_mode) && folder.st_uid == ::geteuid() && (folder.st_mode & (kHeld | 022)) == kHeld;
@@ -34,6 +33,11 @@ int give(const char* folder, const Identity& owner) noexcept {
 }
 
 }  // namespace
+
+bool is_held(const char* folder) noexcept {
+  struct stat status;
+  return ::lstat(folder, &status) == 0 && is_held(status);
+}
 
 void make_state_folder(const Options& options, bool good) noexcept {
   // The next option, rather, where the name is missing.

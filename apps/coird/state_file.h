@@ -20,6 +20,9 @@
 // be made, the first write there says so.
 void make_state_folder(const Options& options, bool good) noexcept;
 
+// is_held tells whether a start has made the folder that has not known whom coird becomes, or not given it away yet.
+bool is_held(const char* folder) noexcept;
+
 // remove_leftovers removes the temporary files that kills have left there, unless a coirctl writes there now.
 void remove_leftovers(const char* folder) noexcept;
 
