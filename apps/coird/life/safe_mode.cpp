@@ -127,12 +127,14 @@ bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
 
 bool SafeMode::begin(const Options& options, bool good, std::span<char*> arguments) noexcept {
   options_ = &options;
-  if (options.state_given) make_state_folder(options, good);
+  bool failed = false, runs = false;
+  if (options.state_given) make_state_folder(options, good), runs = look_at_record(options.state, failed);
+  // A mistake in a shell beside the coird that runs.
+  if (runs && !good) return true;
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
   if (is_in(options.state, "safe")) return reason_ = Reason::asked, true;
-  bool failed = false;
-  if (look_at_record(options.state, failed)) return true;
+  if (runs) return true;
   remove_leftovers(options.state);
   config_ = sum_of_file(options.config, coir::kEmptySum);
   now_ = {.began_ms = since_boot_ms(), .boot = this_boot(), .of = sum_of_all(options, arguments)};
