@@ -12,7 +12,8 @@ namespace {
 // All of a wrong configuration, at a reload, is less than the burst.
 constinit coir::LogSource g_coird("coird", {.burst = 200, .spacing = std::chrono::milliseconds(100)});
 constinit bool g_serving = false;
-constinit int g_print_error = 0;  // errno of the first line that could not be printed
+constinit bool g_nothing = false;  // is said
+constinit int g_print_error = 0;   // errno of the first line that could not be printed
 
 // write_all writes what it can and returns 0, or errno.
 int write_all(int fd, std::string_view text) noexcept {
@@ -25,6 +26,10 @@ int write_all(int fd, std::string_view text) noexcept {
 }
 
 }  // namespace
+
+void say_nothing(bool nothing) noexcept {
+  g_nothing = nothing;
+}
 
 void complain_without_waiting() noexcept {
   g_serving = true;
@@ -44,6 +49,7 @@ void Word::add_escaped_to(coir::Formatter& out) const noexcept {
 }
 
 void say(coir::LogSource& source, coir::LogLevel level, std::initializer_list<Word> what) noexcept {
+  if (g_nothing) return;
   constexpr std::string_view kProgram = "coird: ";
   char line[kLineBytes];
   coir::Formatter out(line);

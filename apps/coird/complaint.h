@@ -40,6 +40,9 @@ void say(coir::LogSource& source, coir::LogLevel level, std::initializer_list<Wo
 void print(std::initializer_list<Word> what) noexcept;
 void print_text(std::string_view text) noexcept;
 
+// say_nothing has no line said, until it is called with false: what is read a second time was complained of. Before the run.
+void say_nothing(bool nothing) noexcept;
+
 // printed returns the exit status after what was printed: 1, with a line, if standard output did not take it.
 int printed() noexcept;
 

@@ -160,7 +160,10 @@ bool parse_options(int count, char** arguments, Options& options, const ConfigCo
       copy != nullptr ? read_copy(*copy, options) : options.config == nullptr || read_config(options.config, options);
   // Each that finds no room says so.
   static_cast<void>(options.settings.make_room(static_cast<std::size_t>(count), 0));
+  // With a copy, it is the second time.
+  say_nothing(copy != nullptr);
   const bool line_good = take_all(count, arguments, options);
+  say_nothing(false);
   if (options.only_metrics()) options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
   if (copy != nullptr) return file_good;
