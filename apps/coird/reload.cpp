@@ -139,7 +139,7 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
   bool same = old.passes_on() == now.passes_on() && old.application_count == now.application_count;
   for (std::size_t i = 0; same && i < now.application_count; ++i) {
     const Options::Proxied &before = old.applications[i], &after = now.applications[i];
-    same = before.prefix == after.prefix && before.urls == after.urls;
+    same = before.prefix == after.prefix && before.urls == after.urls && before.words == after.words;
   }
   if (!same) warn({now.config, ": the first route, and routes to FastCGI, take effect after a restart; restart coird"});
 }
