@@ -34,9 +34,12 @@ bool may_be_twice(const coir::Address& address) noexcept {
   return address.family() != coir::Address::Family::unix_path && address.port() == 0;
 }
 
-bool cannot_listen(const Options::Listen& at, coir::Error error) noexcept {
+bool cannot_listen(const Options::Listen& at, coir::Error error, bool reloads = false) noexcept {
+  // The options at the start decide which rights coird keeps.
+  const bool lacks_rights = reloads && error.sys == EACCES;
   if (at.setting != nullptr && at.setting->file != nullptr)
-    return at.setting->wrong("name a free address of this machine", {"cannot listen there: ", error});
+    return at.setting->wrong(lacks_rights ? "restart coird" : "name a free address of this machine",
+                             {"cannot listen there: ", error});
   warn({"cannot listen on ", AddressText(at.address).text(), ": ", error});
   return false;
 }
@@ -121,7 +124,7 @@ bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http
         for (std::size_t k = 0; k < kMost; ++k) may_be_released |= is_in_the_way(found, k, wanted.address);
         if (may_be_released) continue;
       }
-      cannot_listen(wanted, listener.error());
+      cannot_listen(wanted, listener.error(), server != nullptr);
       if (options.safe) continue;
       if (server != nullptr) take_back(options, opened, *server, tls);
       return false;
