@@ -190,6 +190,7 @@ bool become(const Options& options, const Identity& identity) noexcept {
     return complain("start it as root", {"--user: ", coir::Error::from_errno(errno)});
   if (!stays_root(options, identity)) return true;
   const int error = coir::port::keep_capabilities(rights_of_root(options));
-  return error == 0 || error == ENOSYS ||
+  if (error == EPERM) warn({"the sandbox is not whole: root keeps its capabilities: ", coir::Error::from_errno(error)});
+  return error == 0 || error == ENOSYS || error == EPERM ||
          complain("or use --no-sandbox", {"cannot give up capabilities: ", coir::Error::from_errno(error)});
 }

@@ -20,12 +20,15 @@ int keep_capabilities(std::uint64_t kept) noexcept {
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct halves[_LINUX_CAPABILITY_U32S_3] = {};
   if (syscall(SYS_capget, &header, halves) != 0) return errno;
+  std::uint32_t more = 0;
   for (__user_cap_data_struct& half : halves) {
     const auto bits = static_cast<std::uint32_t>(kept);
+    more |= (half.permitted | half.inheritable) & ~bits;
     half = {.effective = half.effective & bits, .permitted = half.permitted & bits, .inheritable = 0};
     kept >>= 32;
   }
-  return syscall(SYS_capset, &header, halves) == 0 ? 0 : errno;
+  // A container may refuse the call where there is nothing to give up.
+  return more == 0 || syscall(SYS_capset, &header, halves) == 0 ? 0 : errno;
 }
 
 }  // namespace coir::port
