@@ -146,9 +146,9 @@ void WebSocket::State::send_pongs() noexcept {
     }
     if (!may_send()) return;
     // If the peer takes nothing, the pong is dropped, and reading goes on: both sides may be full. By TLS there is no
-    // taking back.
-    static_cast<void>(
-        send_frame(Opcode::pong, true, {payload, size}, stream.secure() ? Deadline::never() : Deadline::now()));
+    // taking back: the reader waits, at most for the time in which a peer has to take something.
+    const Deadline until = stream.secure() ? Deadline::after(options.write_timeout) : Deadline::now();
+    static_cast<void>(send_frame(Opcode::pong, true, {payload, size}, until));
   }
 }
 
