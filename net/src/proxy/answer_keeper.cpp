@@ -53,7 +53,8 @@ bool AnswerKeeper::keep(Forwarding& forwarding, Deadline late, bool uploads) noe
   waiting.asked_ns = forwarding.now_ns;
   waiting.counted = std::exchange(forwarding.counted, nullptr);
   waiting.tried_again = forwarding.tried_again;
-  waiting.unrepeatable = forwarding.unrepeatable;
+  // Content in the session's buffers was sent, and goes with them.
+  waiting.unrepeatable = forwarding.unrepeatable || !session.body_done_;
   waiting.interims = forwarding.interims();
   waiting.has_made_id = session.log_id_.data() == session.made_id_;
   memcpy(waiting.made_id, session.made_id_, sizeof waiting.made_id);

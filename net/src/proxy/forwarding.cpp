@@ -178,7 +178,6 @@ bool Forwarding::suspend() noexcept {
   if (resumed && !resting_wait_hears_edges() && kernel::has_input(session.connection_->stream.fd())) return false;
   if (!session.body_done_) {
     if (request.framing != Framing::length || session.end_ - session.body_at_ < session.body_left_) return false;
-    unrepeatable = true;
   }
   if (!keeper.answers.keep(*this, within(rules.first_byte), false)) return false;
   session.body_at_ += static_cast<std::uint32_t>(session.body_left_);
