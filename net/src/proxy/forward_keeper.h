@@ -83,6 +83,8 @@ struct ForwardPair {
   Stream& stream(Side side) const noexcept { return side == Side::client ? client->stream : lease.stream(); }
   Buffer& unsent(Side side) noexcept { return side == Side::client ? unsent_to_client : unsent_to_upstream; }
   Taking& taking(Side side) noexcept { return takings[static_cast<int>(side)]; }
+  // note_taken: the side has taken something, or is sent something while nothing was unsent. Its time begins when the pair rests.
+  void note_taken(Side side) noexcept { moved = taking(side).took = true; }
 };
 
 // ForwardKeeper is a Forwarder: what goes on without a fiber.

@@ -59,7 +59,7 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
 
 // pass_peeked does so for content that stays in the upstream's socket until the client has taken it.
 ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char> place) noexcept {
-  pair.client_full = false;
+  const bool was_full = std::exchange(pair.client_full, false);
   if (pair.content.broken) return Next::cut;
   for (int reads = 0; reads < kMostReads; ++reads) {
     OwedFraming& owed = pair.owed;
@@ -96,7 +96,7 @@ ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char
       if (!written) break;
       take_sent(left, *written);
       sent += *written;
-      pair.moved = pair.taking(Side::client).took = true;
+      pair.note_taken(Side::client);
     }
     const std::size_t taken = owed.took(sent, front, found, behind, before.bytes != 0 ? 0 : chunk);
     if (before.bytes == 0) pair.content.advance(seen, pair.lease.stream().fd(), found, taken, place);
@@ -104,6 +104,7 @@ ForwardKeeper::Next ForwardKeeper::pass_peeked(ForwardPair& pair, std::span<char
     if (seen.strays && taken == found) pair.reusable = false;
     if (!left.empty()) {
       pair.client_full = true;
+      if (!was_full) pair.note_taken(Side::client);
       return Next::rest;
     }
   }
@@ -164,8 +165,8 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
   return pair.writes_chunks ? put(pair, Side::client, kLastChunk) : Next::again;
 }
 
-// pass_up passes on what the client has sent through a tunnel. Bytes behind its request are not
-// read while the request is answered, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
+// pass_up passes on what the client has sent through a tunnel. Bytes behind its request are not read while the request is
+// answered, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
 // it is read and dropped, and the connection ends with the response.
 ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory) noexcept {
   const bool tunnel = pair.tunnel;
@@ -211,7 +212,7 @@ ForwardKeeper::Next ForwardKeeper::flush(ForwardPair& pair, Side to) noexcept {
     const auto sent = stream.write_some({&left, 1}, Deadline::now());
     if (!sent) return would_wait(sent.error()) ? Next::rest : Next::end;
     part.at += static_cast<std::uint32_t>(*sent);
-    pair.moved = pair.taking(to).took = true;
+    pair.note_taken(to);
     if (part.at == part.end) unsent.give();
   }
   return Next::again;
@@ -220,7 +221,8 @@ ForwardKeeper::Next ForwardKeeper::flush(ForwardPair& pair, Side to) noexcept {
 // put sends bytes, and keeps what the kernel does not take.
 ForwardKeeper::Next ForwardKeeper::put(ForwardPair& pair, Side to, std::string_view bytes) noexcept {
   Stream& stream = pair.stream(to);
-  pair.moved = pair.taking(to).took = true;
+  // If it takes none of them, its time begins now.
+  pair.note_taken(to);
   while (!bytes.empty()) {
     const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
     const auto sent = stream.write_some({&part, 1}, Deadline::now());
