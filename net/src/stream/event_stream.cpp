@@ -84,7 +84,9 @@ std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
     if (!got && !got.error().is_late()) return end(Error{ErrorCode::closed});
     if (until.passed()) return {};
     if (!got && keep_alive_at_.passed()) {
-      if (auto written = keep_alive(); !written) return written;
+      // A client that takes single bytes must not hold the pause for ever.
+      const Deadline latest = Deadline::after(detached_.options().write_timeout);
+      if (auto written = keep_alive(latest); !written) return written;
     }
   }
 }
