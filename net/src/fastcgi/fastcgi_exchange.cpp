@@ -47,6 +47,10 @@ void FastCgiExchange::run() noexcept {
   if (keeps_content()) {
     if (const int status = keep_content(); status != 0) {
       if (status == 503) note(Error{ErrorCode::no_memory}, &FastCgiCounters::unavailable);
+      if (status == 500) {
+        session.log_why_ = "no-spool";
+        count(&FastCgiCounters::unspooled);
+      }
       return answer(status);
     }
     if (client_left) return fail(Error{ErrorCode::closed});

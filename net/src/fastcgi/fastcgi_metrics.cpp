@@ -17,6 +17,7 @@ constexpr std::string_view kFailed = "coir_fastcgi_failed_total";
 constexpr std::string_view kFailedHelp = "Requests that no application answered, by what the client was told.";
 constexpr Counted kCounted[] = {
     {"coir_fastcgi_answered_total", "Responses whose head came from an application.", "", &FastCgiCounters::answered},
+    {kFailed, kFailedHelp, "500", &FastCgiCounters::unspooled},
     {kFailed, kFailedHelp, "502", &FastCgiCounters::bad_gateway},
     {kFailed, kFailedHelp, "503", &FastCgiCounters::unavailable},
     {kFailed, kFailedHelp, "504", &FastCgiCounters::timed_out},

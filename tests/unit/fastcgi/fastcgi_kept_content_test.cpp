@@ -34,13 +34,14 @@ struct Kept {
   std::optional<coir::http::Upstreams> group = {};
   std::atomic<unsigned> heard{0};  // contents that applications have heard whole
   coir::Event go = {};
+  coir::http::FastCgiCounters counters = {};
 };
 Kept* g_kept;
 
 void pass(Exchange& exchange) {
   coir::http::forward_to_fastcgi(
       exchange, g_kept->group->group(), {.name = "/app"},
-      {.first_byte = 20s, .idle = 20s, .keep = g_kept->keeps_connections, .spool = g_kept->folder});
+      {.first_byte = 20s, .idle = 20s, .keep = g_kept->keeps_connections, .spool = g_kept->folder}, &g_kept->counters);
 }
 
 // hear_content tells whether the whole content comes next.
@@ -161,6 +162,17 @@ TEST(FastCgiKeptContent, what_the_ledger_has_no_room_for_is_503) {
         expect(until([&] { return spool_files(ram_folder()) == 0 && http.used() < before + kSmall; }, soon()));
         expect(application.connections() == 0);
         http.set_ceiling(SIZE_MAX);
+      });
+}
+
+TEST(FastCgiKeptContent, a_folder_that_takes_no_file_is_500_and_counted) {
+  beside(
+      "/dev/null", false, [](Peer&) {},
+      [&](const Address& address, ScriptedServer& application) {
+        Client client(address);
+        expect(begin(client, "POST") && client.say(content.substr(0, kFirst)));
+        expect(client.hear("HTTP/1.1 500 "));
+        expect(g_kept->counters.unspooled.load() == 1 && application.connections() == 0);
       });
 }
 

@@ -35,6 +35,7 @@ struct FastCgiParam {
 // FastCgiCounters may be read by any thread.
 struct FastCgiCounters {
   Atomic<std::uint64_t> answered{0};     // responses whose head came from an application
+  Atomic<std::uint64_t> unspooled{0};    // 500: the folder of `spool` takes no content
   Atomic<std::uint64_t> bad_gateway{0};  // 502: no connection, hung up, or no response
   Atomic<std::uint64_t> unavailable{0};  // 503: no server may be asked, or the application says that it is overloaded
   Atomic<std::uint64_t> timed_out{0};    // 504
