@@ -47,12 +47,17 @@ int FastCgiExchange::keep_content() noexcept {
     exchange.close_after();
     return 413;
   }
+  Error failed;
   std::size_t held = 0;  // bytes of content in `kept`
   for (bool waits = true; !session.body_done_;) {
     if (waits) {
       if (held == 0) kept.give();
       leave_memory();
-      if (!session.await_content(-1)) break;
+      const auto awaited = session.await_content(-1);
+      if (!awaited) {
+        failed = awaited.error();
+        break;
+      }
     }
     if (!kept) {
       auto taken = Buffer::take(spooled.is_open() ? kPieceBytes : kLeastKept);
@@ -62,7 +67,10 @@ int FastCgiExchange::keep_content() noexcept {
     const auto got = read_piece(kept.bytes().subspan(kFastCgiHeader + held));
     waits = !got && got.error().is_late() && !client_failed();
     if (waits) continue;
-    if (!got) break;
+    if (!got) {
+      failed = got.error();
+      break;
+    }
     held += *got;
     input_bytes += *got;
     if (input_bytes > rules.most_spooled) {
@@ -78,7 +86,11 @@ int FastCgiExchange::keep_content() noexcept {
     if (const int status = save_piece(held); status != 0) return status;
     held = 0;
   }
-  client_left = !session.body_done_;
+  if (!session.body_done_) {
+    // A client that has left shows in the session; else the kernel is short of what a wait takes.
+    if (!client_failed() && !failed.ends_waits()) return 503;
+    client_left = true;
+  }
   // The content of the buffer is in the file.
   if (spooled.is_open()) kept.give();
   return 0;
