@@ -151,16 +151,26 @@ FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {
 }
 
 void FastCgiExchange::leave_memory() noexcept {
+  leave_scratch();
+  if (!leave_path() && copy_script()) session.lends_path_ = false;
+}
+
+void FastCgiExchange::leave_scratch() noexcept {
   if (heard_any) return;
   room = {};
   session.lends_scratch_ = false;
+}
+
+bool FastCgiExchange::leave_path() noexcept {
+  if (heard_any) return true;
   const bool needs_script = !sent_any || is_repeatable();
-  if (session.lends_path_ && (!needs_script || copy_script())) session.lends_path_ = false;
+  if (copied != nullptr || !needs_script) session.lends_path_ = false;
+  return !session.lends_path_;
 }
 
 bool FastCgiExchange::copy_script() noexcept {
   const std::size_t bytes = script.name.size() + script.info.size();
-  if (copied != nullptr || bytes == 0) return true;
+  if (bytes == 0) return true;
   copied = static_cast<char*>(take_charged(account::http, bytes));
   if (copied == nullptr) return false;
   char* const behind = std::ranges::copy(script.name, copied).out;

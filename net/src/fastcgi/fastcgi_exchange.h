@@ -39,8 +39,11 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   // grow makes `room` a buffer of that size.
   Outcome grow(std::size_t bytes) noexcept;
   // leave_memory comes before a wait: as long as nothing has been heard, the session's buffers can go to others. It copies the
-  // script, which lies there, if the request is still to be sent; where that fails, they stay.
+  // script, which lies there, if the request is still to be sent; where that fails, they stay. leave_scratch gives up scratch
+  // memory alone, and leave_path the script's where it needs no copy; false: it needs one.
   void leave_memory() noexcept;
+  void leave_scratch() noexcept;
+  bool leave_path() noexcept;
   bool copy_script() noexcept;
 
   // parameters.cpp: what is written begins the request; empty: it does not fit.

@@ -34,8 +34,15 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
         }
       }
       if (!heard_any) {
-        leave_memory();
-        if (auto begins = await(first_byte); !begins) return begins;
+        // Most answers come so soon that a copy of the script does not pay.
+        leave_scratch();
+        const Deadline copied_at = leave_path() ? first_byte : std::min(first_byte, Deadline::after(kBeforeRest));
+        auto begins = await(copied_at);
+        if (!begins && begins.error().is_late() && copied_at != first_byte) {
+          leave_memory();
+          begins = await(first_byte);
+        }
+        if (!begins) return begins;
         continue;
       }
       read = read_more(Deadline::after(rules.idle));

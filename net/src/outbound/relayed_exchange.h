@@ -7,6 +7,9 @@
 
 namespace coir::http {
 
+// kBeforeRest: most waits for one of the two sides are over so soon that resting does not pay.
+inline constexpr std::chrono::milliseconds kBeforeRest{20};
+
 // RelayedExchange is the client's side of an exchange that another server answers.
 struct RelayedExchange {
   explicit RelayedExchange(Exchange& given) noexcept

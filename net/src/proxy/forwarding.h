@@ -14,8 +14,6 @@ namespace coir::http {
 class ForwardKeeper;
 struct WaitingExchange;
 
-// kBeforeRest: most waits for one of the two sides are over so soon that resting does not pay.
-inline constexpr std::chrono::milliseconds kBeforeRest{20};
 // kBeforeRestAnew: one that was woken for nothing may be again.
 inline constexpr std::chrono::milliseconds kBeforeRestAnew{500};
 // kInDoubt: a peer that has not acknowledged its request is looked at within that time. kUntilAcknowledged: most have by then.
