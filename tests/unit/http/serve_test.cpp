@@ -169,6 +169,17 @@ TEST(Serve, each_fault_is_one_line_that_names_it) {
   CHECK(end.wrote("server: files of '") && end.wrote("/none': "));
 }
 
+TEST(Serve, names_a_folder_whose_path_is_long) {
+  coir::test::Folder folder;
+  const char* const link = folder.at("loop");
+  CHECK_EQUAL(0, symlink("loop", link));
+  char root[300];
+  memset(root, '/', 100);
+  strcpy(root + 100, link);
+  const FileTree files(root);
+  CHECK(files.problem().starts_with("files of '//") && files.problem().size() < 120);
+}
+
 TEST(Serve, plans_no_more_than_the_memory_holds) {
   ServeOptions options{.memory = 4 << 20};
   options.server.max_active = 4096;

@@ -155,7 +155,9 @@ void FileTree::refuse_file(Exchange& exchange, const Target& target, int negativ
 }
 
 FileTree::FileTree(const char* root, const FileTreeOptions& options) noexcept : options_(options), opened_(open(root)) {
-  if (!opened_) format(problem_, "files of '", cut(root, 80), "': ", opened_.error(), '\0');
+  // The last byte stays NUL.
+  if (!opened_)
+    format(std::span(problem_).first<sizeof problem_ - 1>(), "files of '", cut(root, 80), "': ", opened_.error());
 }
 
 std::expected<void, Error> FileTree::open(const char* root) noexcept {
