@@ -109,6 +109,25 @@ TEST(HttpPlaces, a_handler_that_waits_gives_its_buffers_where_memory_is_short) {
   coir::Ledger::total().set_ceiling(SIZE_MAX);
 }
 
+TEST(HttpPlaces, memory_that_is_short_takes_no_place_whose_buffers_stay) {
+  const auto handler = [](Exchange& exchange) {
+    static_cast<void>(exchange.scratch());
+    answer(exchange, seen_by(exchange).wait());
+  };
+  coir::Ledger::total().set_ceiling(64 << 20);
+  serving({.handler = handler, .max_active = kWaiting}, [&](Server& server, const Address& address, Seen& seen) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) expect(client.emplace(address).say(kGet));
+    expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+    static_cast<void>(coir::Pressure::make_room(coir::account::http, 1 << 30));
+    expect(server.gauges().active == kWaiting);
+    seen.news.set();
+    for (auto& client : clients) expect(client->hear("news\n"));
+    for (auto& client : clients) client.reset();
+  });
+  coir::Ledger::total().set_ceiling(SIZE_MAX);
+}
+
 TEST(HttpPlaces, behind_routes_a_handler_that_waits_holds_no_buffers) {
   const auto handler = [](Exchange& exchange) {
     static auto app = http::routes(http::get<"/">(hold), http::get<"/now">(hold));

@@ -247,8 +247,8 @@ std::size_t Dispatcher::relieve(std::size_t wanted) noexcept {
   while (freed < wanted) {
     {
       Locked locked(lock_);
-      // However short its wait may be: the next step would refuse requests.
-      if (!places_.free_one(coarse_ns() + ActivePlace::kLeastWaitNs)) break;
+      // The next step would close connections.
+      if (!places_.free_buffers()) break;
     }
     freed += free_sessions(SIZE_MAX);
   }

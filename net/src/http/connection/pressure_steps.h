@@ -5,9 +5,10 @@
 // A server's steps when memory is short, in this order. The metrics use these names.
 namespace coir::http::pressure {
 
-inline PressureStep& trim = Pressure::caches;  // caches and unused sessions are given back
-extern PressureStep evict;                     // the connections that have been idle for longest are closed
-extern PressureStep shed;                      // new requests are answered 503
-extern PressureStep pause;                     // nothing is accepted until memory is below the low-water mark
+// trim gives back caches and unused sessions, and then buffers of handlers that wait.
+inline PressureStep& trim = Pressure::caches;
+extern PressureStep evict;  // the connections that have been idle for longest are closed
+extern PressureStep shed;   // new requests are answered 503
+extern PressureStep pause;  // nothing is accepted until memory is below the low-water mark
 
 }  // namespace coir::http::pressure

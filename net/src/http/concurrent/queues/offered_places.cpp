@@ -44,6 +44,15 @@ bool OfferedPlaces::free_one(std::int64_t now_ns) noexcept {
   return true;
 }
 
+bool OfferedPlaces::free_buffers() noexcept {
+  ActivePlace* each = offers_.front();
+  while (each != nullptr && each->keeps_buffers) each = each->next;
+  if (each == nullptr) return false;
+  offers_.remove(*each);
+  take_away(*each);
+  return true;
+}
+
 void OfferedPlaces::take_away(ActivePlace& place) noexcept {
   place.counted = false;
   place.waited_ns = ActivePlace::kLeastWaitNs;

@@ -61,6 +61,8 @@ class OfferedPlaces {
 
   // free_one takes a place whose handler has waited for long enough, for the pool. False: there is none.
   bool free_one(std::int64_t now_ns) noexcept;
+  // free_buffers does so with the first place that gives its buffers, too, however short its handler's wait.
+  bool free_buffers() noexcept;
   // has_place tells whether the pool would lend one, if need be behind free_one.
   bool has_place(std::int64_t now_ns) noexcept { return pool_.available() || (free_one(now_ns) && pool_.available()); }
   // grant takes out of the line whoever gets a place now.
