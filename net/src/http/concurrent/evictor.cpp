@@ -105,9 +105,13 @@ void Evictor::relieve() noexcept {
   MemoryWatch::look();
   Pressure::make_room(account::connections, 0);
   if (dispatcher_.starved() && !Pressure::make_room(account::http, sizeof(SessionBuffers))) {
-    Pressure::took(pressure::shed);
-    constexpr std::int64_t kGraceNs = 500'000'000;
-    shed_waiting(coarse_ns() - kGraceNs);
+    // The buffers of a handler that waits may have become the spare ones: that frees no memory, but serves the first.
+    dispatcher_.grant_places();
+    if (dispatcher_.starved()) {
+      Pressure::took(pressure::shed);
+      constexpr std::int64_t kGraceNs = 500'000'000;
+      shed_waiting(coarse_ns() - kGraceNs);
+    }
   }
   Pressure::eased();
   dispatcher_.free_surplus();
