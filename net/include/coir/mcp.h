@@ -28,6 +28,7 @@
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/ledger.h>
+#include <coir/mcp/detail/account.h>
 #include <coir/mcp/detail/call.h>
 #include <coir/mcp/detail/tool.h>
 
@@ -37,10 +38,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-
-namespace coir::account {
-extern Account mcp;  // calls, sessions and listeners
-}
 
 namespace coir::mcp {
 

@@ -1,12 +1,12 @@
 #include <coir/mcp/client.h>
 
 #include <coir/cancel_scope.h>
+#include <coir/mcp/detail/account.h>
 
 #include "base/charged.h"
 #include "mcp/client/client_state.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/program.h"
-#include "mcp/message/account.h"
 
 namespace coir::mcp {
 

@@ -1,11 +1,12 @@
 #include "mcp/client/http_call.h"
 
+#include <coir/mcp/detail/account.h>
+
 #include "base/charged.h"
 #include "client/transfer.h"
 #include "http/text/base64.h"
 #include "mcp/client/parameter_fields.h"
 #include "mcp/client/wire/field_value.h"
-#include "mcp/message/account.h"
 
 namespace coir::mcp::detail {
 

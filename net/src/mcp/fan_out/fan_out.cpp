@@ -2,13 +2,13 @@
 
 #include <coir/detail/idle_stack.h>
 #include <coir/fiber.h>
+#include <coir/mcp/detail/account.h>
 
 #include <algorithm>
 #include <memory>
 #include <new>
 
 #include "base/charged.h"
-#include "mcp/message/account.h"
 
 namespace coir::mcp {
 

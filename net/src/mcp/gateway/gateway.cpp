@@ -1,3 +1,4 @@
+#include <coir/mcp/detail/account.h>
 #include <coir/mcp/gateway.h>
 
 #include <coir/all.h>
@@ -13,7 +14,6 @@
 #include "mcp/client/wire/growing_text.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
-#include "mcp/message/account.h"
 #include "mcp/message/raw_json.h"
 
 namespace coir::mcp {

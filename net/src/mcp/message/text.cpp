@@ -1,12 +1,11 @@
 #include "mcp/message/text.h"
 
+#include <coir/mcp/detail/account.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
-
-#include "mcp/message/account.h"
 
 namespace coir {
 

@@ -1,5 +1,6 @@
 #include "mcp/sessions/interests.h"
 
+#include <coir/mcp/detail/account.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include <new>
 #include <utility>
 
-#include "mcp/message/account.h"
 #include "mcp/sessions/listeners.h"
 
 namespace coir::mcp {

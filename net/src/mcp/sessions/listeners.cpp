@@ -1,6 +1,7 @@
 #include "mcp/sessions/listeners.h"
 
 #include <coir/format.h>
+#include <coir/mcp/detail/account.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 
 #include "base/turn.h"
 #include "http/session/engine.h"
-#include "mcp/message/account.h"
 #include "socket/kernel.h"
 
 namespace coir::mcp {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/mcp/client.h>
+#include <coir/mcp/detail/account.h>
 #include <coir/runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,6 @@
 
 #include "tests/support/expectations.h"
 #include "tests/unit/client/scripted_server.h"
-
-namespace coir::account {
-extern Account mcp;
-}
 
 namespace coir::test {
 

@@ -1,5 +1,6 @@
 #include "mcp/client/wire/reply.h"
 
+#include <coir/mcp/detail/account.h>
 #include <coir/mcp/detail/protocol.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 #include <new>
 
 #include "base/rounded.h"
-#include "mcp/message/account.h"
 #include "mcp/message/raw_json.h"
 
 namespace coir::mcp {

@@ -3,5 +3,5 @@
 #include <coir/ledger.h>
 
 namespace coir::account {
-extern Account mcp;  // defined in text.cpp; coir/mcp.h declares it for servers
+extern Account mcp;  // calls, sessions and listeners; what clients hold
 }  // namespace coir::account
