@@ -15,7 +15,8 @@ struct Forwarding;
 // WaitingExchange is what is kept of an exchange while nothing moves before its answer: its request has been sent, and its
 // upstream is silent, or its client owes content. No fiber and no buffer, but the upstream's connection, and what the
 // answer, the deadline, the access log and one more try need. Behind it lie where the request's content is, the request's head,
-// what the client has sent behind the request, and what has come of the response's head. Charged to account::streams. Its owner is its connection's; what the wake touches is guarded by the keeper's lock.
+// what the client has sent behind the request, and what has come of the response's head. Charged to account::streams. Its
+// owner is its connection's; what the wake touches is guarded by the keeper's lock.
 struct WaitingExchange : RestingWait {
   AnswerKeeper* keeper = nullptr;
   Connection* client = nullptr;  // null before begin

@@ -23,8 +23,8 @@ class ForwardKeeper;
 
 // ForwardRules say how exchanges of one route are forwarded. They, and everything they refer to, must outlive the exchanges,
 // also those that wait for their upstream without their handler, but not those that have become streams and tunnels: `streams`
-// counts both. Lines are the program's own, "Name: value\r\n"
-// each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
+// counts both. Lines are the program's own, "Name: value\r\n" each, and trusted; a field that is set by lines is named in
+// `drops` too, so that the other side cannot send another.
 struct ForwardRules {
   std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
   std::string_view pseudonym = {};  // this proxy's name in Via, by which loops are found; empty: "coir"
@@ -35,9 +35,9 @@ struct ForwardRules {
   // A response with a longer head is answered 502. 48 KB at most; memory for it is taken at need.
   std::uint32_t max_head = 12 * 1024;
   std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
-  std::chrono::milliseconds body_timeout{
-      0};  // ServerOptions::body_timeout and body_rate for content; 0, or absent: the
-  std::optional<std::uint32_t> body_rate = {};  // server's own
+  // ServerOptions::body_timeout and body_rate for content; 0, or absent: the server's own.
+  std::chrono::milliseconds body_timeout{0};
+  std::optional<std::uint32_t> body_rate = {};
   std::string_view request_lines = {};
   std::span<const std::string_view> request_drops = {};
   std::string_view response_lines = {};

@@ -23,8 +23,8 @@ inline constexpr std::chrono::milliseconds kInDoubt{1'500}, kUntilAcknowledged{1
 //
 // OutboundExchange's memory is the session's scratch memory, and a buffer where that is too small.
 //
-// The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
-// they are passed on; upload.cpp, content to the upstream; download.cpp, content to the client.
+// The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and
+// response_fields.cpp, heads as they are passed on; upload.cpp, content to the upstream; download.cpp, content to the client.
 struct Forwarding final : OutboundExchange, RelayedExchange {
   Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
              const RequestRules& its_own) noexcept;
@@ -118,7 +118,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, while this exchange counts
   std::int64_t now_ns = 0;                   // when this try began, or its content was sent
   bool tried_again = false;
-  bool resumed = false;       // it has been kept, and nothing has been heard since
+  bool resumed = false;       // it was kept with its whole request sent, and no interim response has come since
   bool was_slow = false;      // it has rested because its client sent nothing
   bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others

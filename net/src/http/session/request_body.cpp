@@ -148,11 +148,10 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   return got;
 }
 
-// await_content waits until content can be read, or the descriptor `beside`, if that is not negative; it only looks where it may
-// not wait. True:
-// reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
-// `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come; with a `fault_` the time for the
-// content is over).
+// await_content waits until content can be read, or the descriptor `beside`, if that is not negative; it only looks where it
+// may not wait. True: reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later
+// wait hears. False: `beside` may be ready. Errors: timed_out (`patience` is over, and nothing has come; with a `fault_` the
+// time for the content is over).
 std::expected<bool, Error> Session::await_content(int beside, bool may_wait, Deadline patience) noexcept {
   hold();
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
