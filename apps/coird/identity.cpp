@@ -1,6 +1,7 @@
 #include "identity.h"
 
 #include <coir/file.h>
+#include <coir/http/serve.h>
 #include <coir/http/server.h>
 #include <coir/http/wire/query.h>
 #include <coir/port/capabilities.h>

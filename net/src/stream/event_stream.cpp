@@ -85,8 +85,7 @@ std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
     if (until.passed()) return {};
     if (!got && keep_alive_at_.passed()) {
       // A client that takes single bytes must not hold the pause for ever.
-      const Deadline latest = Deadline::after(detached_.options().write_timeout);
-      if (auto written = keep_alive(latest); !written) return written;
+      if (auto written = keep_alive(detached_.write_limit()); !written) return written;
     }
   }
 }

@@ -51,6 +51,10 @@ std::expected<void, Error> Detached::write(std::string_view bytes, Deadline dead
   return {};
 }
 
+Deadline Detached::write_limit() const noexcept {
+  return Deadline::after(options().write_timeout);
+}
+
 void Detached::close() noexcept {
   if (connection_ == nullptr) return;
   engine_.close(*std::exchange(connection_, nullptr));

@@ -47,6 +47,8 @@ class Detached {
   // ServerOptions::write_timeout. Errors: as Stream::write, closed if this is.
   [[nodiscard]] std::expected<void, Error> write(std::string_view bytes,
                                                  Deadline deadline = Deadline::never()) noexcept;
+  // write_limit is write_timeout from now.
+  Deadline write_limit() const noexcept;
   // close ends the connection; abandon, so that its client does not take what it has got for whole. Idempotent.
   void close() noexcept;
   void abandon() noexcept;
