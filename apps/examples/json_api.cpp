@@ -62,7 +62,7 @@ int main(int count, char** words) {
                exchange.respond(status, "application/json", coir::format(text, "{\"status\":", status, "}\n"));
              }));
   ServeOptions options = {.name = "json_api", .listen = words[1], .tls_listen = words[2], .certificate = words[3]};
-  options.memory = 8 << 20;
+  options.memory = 32 << 20;
   options.server = {.max_active = 64, .max_requests_per_client = 1000, .limits = {.max_body = 4096}};
   return serve(options, app);
 }

@@ -6,12 +6,12 @@
 #include <coir/crash.h>
 #include <coir/end_record.h>
 #include <coir/file.h>
+#include <coir/port/memory.h>
 #include <coir/stack_size.h>
 #include <coir/sum.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,10 +96,10 @@ bool look_at_record(const char* folder, bool& failed) noexcept {
   if (!ends.open(folder)) return false;
   // A room of its own, whose pages go again.
   constexpr std::size_t kBytes = coir::EndRecord::kSlotBytes;
-  void* const room = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED) return false;
+  void* const room = coir::port::reserve(kBytes);
+  if (room == nullptr) return false;
   failed = ends.read(std::span<char, kBytes>(static_cast<char*>(room), kBytes), last) && ended_early(last);
-  ::munmap(room, kBytes);
+  coir::port::release(room, kBytes);
   return ends.running();
 }
 
