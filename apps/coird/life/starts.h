@@ -18,8 +18,8 @@ inline constexpr std::uint64_t kShortMs = 60'000;
 
 // short_runs tells how many runs in a row have ended within a minute of their start, by what was kept and by this
 // start, `now`. A run that ended with the machine is none, unless it had `failed` before, within that minute. A crash loop
-// stays one until the sum `of` changes, but each boot has one start that may end it: one run fewer is told then, unless safe mode has
-// `failed`, too.
+// stays one until the sum `of` changes, but the first start of each boot may end it: for that start the number is kLoop - 1,
+// unless safe mode has `failed`, too.
 std::uint64_t short_runs(const Starts& kept, const Starts& now, bool failed) noexcept;
 
 // pause_after is how many seconds coird waits after so many short runs, before it binds an address.

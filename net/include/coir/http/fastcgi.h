@@ -66,7 +66,8 @@ struct FastCgiOptions {
   // Content is kept whole before the application is asked, so that clients that are slow to send it do not occupy its
   // processes: up to 16 KB in memory, more in a nameless file in this folder, up to so many bytes (413), until the
   // application has it. A file in RAM (tmpfs, ramfs) is charged to account::http, and without room there answered 503.
-  // Null: nothing is kept. Content without a length is then answered 411, as an application is told the length first.
+  // Null: nothing is kept. A request whose content has no length is then answered 411, because an application is told the
+  // length first.
   const char* spool = nullptr;
   std::uint64_t most_spooled = 1024 * 1024;
   bool buffers = true;                  // false: content with a length is not kept, it passes as it comes

@@ -243,7 +243,7 @@ struct WebSocketWish {
 };
 
 // connect_websocket (websocket_client.cpp) opens a WebSocket to an address of ws or wss, by `client`: with its trust,
-// its pinned keys, the times of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too.
+// its pinned keys, the times of its phases, and its proxy. The proxy makes a tunnel (CONNECT) for ws, too.
 // User information of the address ("wss://user:password@board.example/") becomes the Authorization line, unless
 // wish.fields have such a line.
 //

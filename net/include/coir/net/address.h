@@ -122,7 +122,7 @@ class Addresses {
 // From a fiber, a thread or a build without fibers, alike: no thread is made, and the call ends at the deadline, when its
 // fiber is cancelled, or once the name servers' patience (timeout) is over. Their answers, "there is no such name" too,
 // are kept for as long as they allow, in 4 KB for the whole process. "localhost" and the names below it are this
-// machine (RFC 6761). A name of ".local" is asked for as any other.
+// machine (RFC 6761). A name that ends in ".local" is resolved like any other.
 //
 // A name server is asked by UDP from a port and with a number that nobody can foresee; what does not answer that question
 // is dropped. The next one is asked besides when one has been silent for a second, or failed. A truncated answer is asked

@@ -23,8 +23,7 @@ class GuessLimits {
 
   // enter counts a request that waits for a check. Nothing is returned where it is one too many.
   std::optional<Place> enter(std::uint64_t client) noexcept;
-  // leave is called when the check has been made. If the password was wrong, it returns once that may be told; it may
-  // park.
+  // leave ends the check. If the password was wrong, it may park the fiber until the client may be told.
   void leave(Place place, bool wrong) noexcept;
 
   // pause_after is how long the verdict on the `failures`th wrong password is held back.

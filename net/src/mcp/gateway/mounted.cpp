@@ -103,7 +103,7 @@ std::expected<void, Error> Mounted::refresh(ItemKind kind) noexcept {
   const Error error = asked.error().error();
   const bool is_refused = asked.error().code() != 0 || error == ErrorCode::limit;
   if (!is_refused && error != ErrorCode::no_memory) return std::unexpected(error);
-  // The server's other lists stay. The old list, or an empty one, serves, and the server is asked for it now and then.
+  // The server's other lists stay. The old list serves, or an empty one, until the server gives a new one when asked again.
   if (!list(kind).known()) {
     const auto none = is_refused ? Catalogue::make_block(0) : std::unexpected(error);
     if (!none) return std::unexpected(none.error());
