@@ -118,7 +118,7 @@ void add_metrics(Daemon& daemon) noexcept {
 #endif
 #if COIRD_SCRIPTS
   if (daemon.scripts) {
-    for (const coir::http::FastCgi* const each : daemon.scripts->applications()) daemon.metrics.add(*each);
+    for (const auto& each : daemon.scripts->applications()) daemon.metrics.add(*each);
   }
 #endif
   daemon.metrics.add(write_last_end);

@@ -152,11 +152,8 @@ bool read_all(Daemon& daemon) noexcept {
   const Options& old = *daemon.options;
   if (old.config == nullptr) return have_count(daemon, old);
   Options now;
-  if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) {
-    warn({kStays});
-    return false;
-  }
-  if (!have_count(daemon, now)) {
+  if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now) ||
+      !have_count(daemon, now)) {
     warn({kStays});
     return false;
   }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -90,10 +91,11 @@ void keep_writes(const Options& options) noexcept {
     folders[count++] = writable;
     coir::Formatter(writable).add(options.root, "/", options.writable, '\0');
   }
-  const LogFolders of_log(options.log_file != nullptr ? options.log_file : "");
+  std::optional<LogFolders> of_log;
   if (options.log_file != nullptr) {
-    folders[count++] = of_log.own.text;
-    folders[count++] = of_log.above.text;
+    of_log.emplace(options.log_file);
+    folders[count++] = of_log->own.text;
+    folders[count++] = of_log->above.text;
   }
   tell("files can be written anywhere", coir::port::keep_writes_to(std::span(folders).first(count)));
 }

@@ -149,7 +149,7 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     (is_suffix(given.prefix) ? how.suffix : how.prefix) = given.prefix;
     auto& made = applications_[count_].emplace(std::span<const UpstreamServer>(servers, servers_count), how);
     if (!made.problem().empty()) return given.setting->wrong({made.problem()});
-    views_[count_++] = &made;
+    ++count_;
   }
   return true;
 }

@@ -35,14 +35,13 @@ class Scripts {
   // watch is as Gateway's.
   void watch() noexcept;
   // Each application, in the order of the options.
-  std::span<const coir::http::FastCgi* const> applications() const noexcept { return {views_, count_}; }
+  std::span<const std::optional<coir::http::FastCgi>> applications() const noexcept { return {applications_, count_}; }
 
   // serve answers a request that is for an application. False: it is not.
   bool serve(coir::http::Exchange& exchange) noexcept;
 
  private:
   std::optional<coir::http::FastCgi> applications_[Options::kMaxApplications];
-  const coir::http::FastCgi* views_[Options::kMaxApplications] = {};
   std::size_t count_ = 0;
   char root_[PATH_MAX] = {};
 };

@@ -76,7 +76,7 @@ void visit_upstreams([[maybe_unused]] const Daemon& daemon, [[maybe_unused]] Vis
 #endif
 #if COIRD_SCRIPTS
   if (daemon.scripts) {
-    for (const coir::http::FastCgi* const each : daemon.scripts->applications()) each_upstream(*each, visit);
+    for (const auto& each : daemon.scripts->applications()) each_upstream(*each, visit);
   }
 #endif
 }
