@@ -184,7 +184,6 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
     if (got) {
       pair.client_stays = false;
       if (!tunnel) continue;
-      pair.moved = true;
       const Next next = put(pair, Side::upstream, {memory.out.data(), *got});
       if (next != Next::again) return next;
     } else if (would_wait(got.error())) {

@@ -189,8 +189,8 @@ TEST(ProxyTable, streams_and_tunnels_outlive_five_tables) {
       const auto view = stage.proxy.state()->view();
       expect(view.routes == 2 && view.leaving == 1 && view.streams == 4 && view.groups == 1);
     }
-    expect(stage.proxy.state()->forwarder().counters().cut.load() == 0 &&
-           stage.proxy.state()->forwarder().counters().cancelled.load() == 0);
+    expect(stage.proxy.state()->counted()->counters().cut.load() == 0 &&
+           stage.proxy.state()->counted()->counters().cancelled.load() == 0);
     gone.reset();
     lost.reset();
     expect(until([&] { return stage.proxy.state()->view().streams == 2; }, soon()));

@@ -75,7 +75,7 @@ TEST(RouteRules, a_client_that_asks_too_often_is_429) {
       }
     }
     // A slow machine refills the bucket meanwhile.
-    expect(answered >= 3 && proxy.state()->forwarder().counters().limited.load() >= 1);
+    expect(answered >= 3 && proxy.state()->counted()->counters().limited.load() >= 1);
   });
 }
 
@@ -96,7 +96,7 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
                   coir::format(request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
                   "HTTP/1.1 "));
     }
-    expect(proxy.state()->forwarder().counters().limited.load() != 0);
+    expect(proxy.state()->counted()->counters().limited.load() != 0);
   });
 }
 
@@ -249,7 +249,7 @@ TEST(RouteRules, a_deadline_of_the_route_is_kept) {
   beside(
       "first-byte=30ms", [](Peer& peer) { peer.until_gone(); },
       [&](const coir::Address& address, Proxy& proxy) {
-        expect(asks(address, kGet, "HTTP/1.1 504 ") && proxy.state()->forwarder().counters().timed_out.load() == 1);
+        expect(asks(address, kGet, "HTTP/1.1 504 ") && proxy.state()->counted()->counters().timed_out.load() == 1);
       });
   beside(
       "idle=30ms",
@@ -280,13 +280,13 @@ TEST(RouteRules, a_stream_and_a_tunnel_that_are_silent_are_cut) {
         expect(stream.say(kGet) && stream.hear("\r\n\r\n"));
         expect(tunnel.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
                tunnel.hear("101 "));
-        expect(until([&] { return proxy.state()->forwarder().counters().silent.load() == 2; }, soon()));
+        expect(until([&] { return proxy.state()->counted()->counters().silent.load() == 2; }, soon()));
         expect(tunnel.hear_the_end() && stream.hear_the_end());
         // A client hears the end a moment before its pair is gone.
         expect(until([&] { return proxy.state()->view().streams == 0; }, soon()));
         // An end in good order is no last chunk.
         expect(heard_by(stream).find("0\r\n\r\n") == std::string_view::npos &&
-               proxy.state()->forwarder().counters().cut.load() == 0);
+               proxy.state()->counted()->counters().cut.load() == 0);
       });
 }
 
@@ -312,7 +312,7 @@ TEST(RouteRules, a_stream_that_says_something_in_time_is_not_cut) {
         expect(stream.say(kGet) && stream.hear("\r\n\r\n"));
         // A machine that is busy for so long proves nothing.
         expect(stream.hear("data: end\n\n") || !in_time);
-        expect(proxy.state()->forwarder().counters().silent.load() == 0 || !in_time);
+        expect(proxy.state()->counted()->counters().silent.load() == 0 || !in_time);
       });
 }
 

@@ -44,7 +44,7 @@ std::expected<void, Error> Detached::write(std::string_view bytes, Deadline dead
   if (is_closed()) return std::unexpected(Error{ErrorCode::closed});
   while (!bytes.empty()) {
     const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
-    const auto sent = write_some_patiently(stream(), {&part, 1}, options().write_timeout, deadline);
+    const auto sent = write_some_patiently(stream(), {&part, 1}, engine_.options.write_timeout, deadline);
     if (!sent) return std::unexpected(sent.error());
     bytes.remove_prefix(*sent);
   }
@@ -52,7 +52,7 @@ std::expected<void, Error> Detached::write(std::string_view bytes, Deadline dead
 }
 
 Deadline Detached::write_limit() const noexcept {
-  return Deadline::after(options().write_timeout);
+  return Deadline::after(engine_.options.write_timeout);
 }
 
 void Detached::close() noexcept {
@@ -69,10 +69,6 @@ void Detached::abandon() noexcept {
 
 Connection& Detached::release() noexcept {
   return *std::exchange(connection_, nullptr);
-}
-
-const ServerOptions& Detached::options() const noexcept {
-  return engine_.options;
 }
 
 CancellationToken Detached::stops() const noexcept {

@@ -1,4 +1,3 @@
-#include <coir/http/server.h>
 #include <coir/select.h>
 
 #include <charconv>

@@ -1,5 +1,4 @@
 #include <coir/format.h>
-#include <coir/http/server.h>
 #include <string.h>
 
 #include "http/session/keeper.h"

@@ -146,7 +146,6 @@ class ProxyState final : public GatewayPart {
   std::expected<void, Error> watch() noexcept;
   bool serve(Exchange& exchange) noexcept;
 
-  Forwarder& forwarder() noexcept { return forwarder_; }
   ProxyView view() const noexcept;
   ProxyHold hold() noexcept;
 

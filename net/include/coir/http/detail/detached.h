@@ -15,7 +15,6 @@ namespace coir::http {
 class Engine;
 class Exchange;
 struct Connection;
-struct ServerOptions;
 
 // Detached is a connection with which a handler's own fiber goes on, behind the head of its answer, as long as it
 // likes: its session serves others meanwhile, so that the fiber costs its stack and the record alone. Owned by that
@@ -55,8 +54,6 @@ class Detached {
   bool is_closed() const noexcept { return connection_ == nullptr; }
   // stops is cancelled when the server begins to stop.
   CancellationToken stops() const noexcept;
-  // options are the server's.
-  const ServerOptions& options() const noexcept;
   // release leaves the connection, and its end by Engine::close, to the caller.
   Connection& release() noexcept;
 
